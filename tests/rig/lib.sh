@@ -91,7 +91,7 @@ rig_npm_pg() {
 	rig_npm "$1" "$2" package/native "$dir" "$4"
 	tr "{" "\n" <"$dir/native/pg-symlinks.json" |
 		sed -n 's/.*"source":"\([^"]*\)","target":"\([^"]*\)".*/\1 \2/p' |
-		while read -r source target; do
+		while read -r source target || [ -n "$source" ]; do # the list has no final newline
 			ln -sf "$(basename "$source")" "$dir/$target"
 		done
 	chmod -R a+rX "$dir/native"
