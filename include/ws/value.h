@@ -1,0 +1,76 @@
+/* Values of the change stream: kinds that need no knowledge of PostgreSQL's disk formats.
+ *
+ * A column is absent (an unchanged TOAST value that is not known, or not in an old key), NULL, or
+ * a value.  Values that are not in the struct itself point elsewhere; whoever makes the row says
+ * how long they live. */
+#ifndef WS_VALUE_H
+#define WS_VALUE_H
+
+#include "ws/err.h"
+#include "ws/mem.h"
+
+enum ws_kind {
+#define WS_KIND(id, sym, name, width) WS_K_##sym = id,
+#include "ws/kind.def"
+#undef WS_KIND
+	WS_K_COUNT
+};
+
+enum ws_vstate { WS_V_NULL = 0, WS_V_VALUE = 1, WS_V_ABSENT = 2 };
+
+struct ws_value {
+	uint8_t state; /* enum ws_vstate */
+	uint8_t kind;  /* enum ws_kind; of the column */
+	uint32_t len;  /* bytes at p, for kinds of width -1 */
+	union {
+		int64_t i; /* bool, int2, int4, int8, oid, date, time, timestamp, timestamptz */
+		float f4;
+		double f8;
+		const uint8_t *p; /* uuid (16 bytes) and all of width -1 */
+	};
+};
+
+/* Infinite dates and timestamps, as PostgreSQL stores them (datatype/timestamp.h, utils/date.h). */
+#define WS_DATE_INFINITY       INT32_MAX
+#define WS_DATE_MINUS_INFINITY INT32_MIN
+#define WS_TS_INFINITY         INT64_MAX
+#define WS_TS_MINUS_INFINITY   INT64_MIN
+
+const char *ws_kind_name(enum ws_kind k);
+/* Bytes of the value on the wire; -1: u32 length and bytes. */
+int ws_kind_width(enum ws_kind k);
+
+/* PostgreSQL's text of a value (UTC, ISO, hex bytea, extra_float_digits=1, IntervalStyle
+ * postgres), appended.  v is a value (not NULL, not absent).  Unsupported: \x and hex bytes. */
+void ws_value_text(const struct ws_value *v, struct ws_buf *out);
+
+/* The reverse: text as PostgreSQL writes it under those settings -> a value of this kind.  elem is
+ * the element kind of an array, else 0.  Memory from the arena.  -1: not such a text. */
+int ws_value_from_text(enum ws_kind kind, enum ws_kind elem, const char *s, size_t n,
+                       struct ws_arena *a, struct ws_value *v, struct ws_err *err);
+
+/* An array value's bytes (kind WS_K_ARRAY), see ws-change(5):
+ *   u8 element kind, u8 ndim, ndim x {u32 length, i32 lower bound}, null bitmap
+ *   ((nelems + 7) / 8 bytes, bit set = NULL, least significant first), then the non-NULL elements
+ *   as wire values.  ndim 0: empty array. */
+struct ws_array {
+	enum ws_kind elem;
+	int ndim;
+	uint32_t dims[6];
+	int32_t lbounds[6];
+	uint32_t nelems;
+	const uint8_t *nulls;
+	const uint8_t *data;
+	size_t datalen;
+};
+int ws_array_parse(const uint8_t *p, size_t n, struct ws_array *a, struct ws_err *err);
+/* Reads element values in order: *at starts at a->data; call nelems times; NULL elements consume
+ * nothing. */
+int ws_array_next(const struct ws_array *a, uint32_t index, const uint8_t **at, struct ws_value *v,
+                  struct ws_err *err);
+
+/* Appends the wire form of a value (not NULL, not absent); reads it back from *at. */
+void ws_value_put(struct ws_buf *b, const struct ws_value *v);
+int ws_value_get(enum ws_kind kind, const uint8_t **at, const uint8_t *end, struct ws_value *v);
+
+#endif
