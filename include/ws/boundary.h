@@ -23,4 +23,18 @@ ws_boundary_for(const struct ws_boundary *b, ws_oid db)
 	return b->is && (b->every_db || b->db == db);
 }
 
+/* The objects that a commit's messages name, each list sorted and without doubles.  A relcache
+ * message holds its oid; a syscache of one oid holds murmurhash32(oid), which can be undone. */
+struct ws_boundary_ids {
+	ws_oid *rels;       /* relations, catalogs included */
+	ws_oid *types;      /* types, ranges, multiranges */
+	ws_oid *labels;     /* rows of pg_enum */
+	ws_oid *namespaces;
+	size_t nrels, ntypes, nlabels, nnamespaces;
+};
+
+/* Fills *out (memory owned by it); empty unless x is a commit. */
+void ws_boundary_ids(const struct ws_xactrec *x, const struct ws_walver *ver, struct ws_boundary_ids *out);
+void ws_boundary_ids_fini(struct ws_boundary_ids *ids);
+
 #endif
