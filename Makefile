@@ -18,7 +18,7 @@ endif
 PKG_CFLAGS   := $(shell $(PKG_CONFIG) --cflags $(PKGS))
 PKG_LIBS     := $(shell $(PKG_CONFIG) --libs $(PKGS))
 VERSION      := $(shell cat VERSION)
-ALL_CFLAGS    = $(CSTD) $(WARN) $(CFLAGS) -Iinclude $(PKG_CFLAGS) -DWS_VERSION='"$(VERSION)"'
+ALL_CFLAGS    = $(CSTD) $(WARN) $(CFLAGS) -I. -Iinclude $(PKG_CFLAGS) -DWS_VERSION='"$(VERSION)"'
 
 LIB_SRC      := $(sort $(wildcard lib/*/*.c))
 CMD_SRC      := $(sort $(wildcard cmd/*.c))
