@@ -44,6 +44,7 @@ struct ws_c_identity {
 #define WS_COL_IDENTITY  0x02 /* part of the replica identity's key */
 #define WS_COL_PKEY      0x04
 #define WS_COL_GENERATED 0x08
+#define WS_COL_MISSING   0x10 /* missing is set */
 
 struct ws_c_column {
 	const char *name;
@@ -53,6 +54,9 @@ struct ws_c_column {
 	ws_oid typid;
 	int32_t typmod;
 	const char *typname; /* format_type */
+	/* The value of rows that are older than the column (attmissingval), as text under the settings
+	 * of ws_value_text; only with WS_COL_MISSING. */
+	const char *missing;
 	uint16_t nlabels;    /* enum labels in order, for the destination's type */
 	const char **labels;
 };

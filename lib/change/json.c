@@ -230,6 +230,8 @@ put_relation(struct ws_buf *b, const struct ws_c_relation *r)
 			ws_buf_puts(b, ",\"primary_key\":true");
 		if (c->flags & WS_COL_GENERATED)
 			ws_buf_puts(b, ",\"generated\":true");
+		if (c->flags & WS_COL_MISSING)
+			put_member(b, "missing", c->missing);
 		for (uint16_t j = 0; j < c->nlabels; j++) {
 			ws_buf_puts(b, j ? "," : ",\"labels\":[");
 			put_text(b, c->labels[j], strlen(c->labels[j]));

@@ -113,6 +113,7 @@ get_column(struct ws_cursor *c, struct ws_arena *a, struct ws_c_column *col)
 	col->typid = ws_cur_u32(c);
 	col->typmod = (int32_t)ws_cur_u32(c);
 	col->typname = get_str(c, a);
+	col->missing = col->flags & WS_COL_MISSING ? get_str(c, a) : NULL;
 	col->nlabels = ws_cur_u16(c);
 	/* A label takes four bytes at least: no allocation beyond what is there. */
 	if (ws_cur_left(c) < (size_t)col->nlabels * 4)

@@ -57,6 +57,8 @@ put_relation(struct ws_buf *b, const struct ws_c_relation *r)
 		ws_buf_put32(b, c->typid);
 		ws_buf_put32(b, (uint32_t)c->typmod);
 		put_str(b, c->typname);
+		if (c->flags & WS_COL_MISSING)
+			put_str(b, c->missing);
 		ws_buf_put16(b, c->nlabels);
 		for (uint16_t j = 0; j < c->nlabels; j++)
 			put_str(b, c->labels[j]);

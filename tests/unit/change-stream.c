@@ -10,7 +10,7 @@
 
 static struct ws_c_column cols[] = {
     {.name = "id", .attnum = 1, .kind = WS_K_INT8, .flags = WS_COL_PKEY | WS_COL_IDENTITY | WS_COL_NOTNULL, .typid = 20, .typmod = -1, .typname = "bigint"},
-    {.name = "v", .attnum = 3, .kind = WS_K_TEXT, .typid = 25, .typmod = -1, .typname = "text"},
+    {.name = "v", .attnum = 3, .kind = WS_K_TEXT, .flags = WS_COL_MISSING, .typid = 25, .typmod = -1, .typname = "text", .missing = "none"},
     {.name = "f", .attnum = 4, .kind = WS_K_FLOAT4, .typid = 700, .typmod = -1, .typname = "real"},
     {.name = "b", .attnum = 5, .kind = WS_K_BOOL, .typid = 16, .typmod = -1, .typname = "boolean"},
     {.name = "u", .attnum = 6, .kind = WS_K_UUID, .typid = 2950, .typmod = -1, .typname = "uuid"},
