@@ -28,6 +28,9 @@ struct ws_walver {
 /* NULL for an unknown magic. */
 const struct ws_walver *ws_walver_by_magic(uint16_t magic);
 const struct ws_walver *ws_walver_by_major(int major);
+/* Says what an unknown magic found at `at` is: reason wal_too_old (PostgreSQL 14 and older),
+ * wal_too_new or not_wal.  Returns -1. */
+int ws_walver_refuse(uint16_t magic, ws_lsn at, struct ws_err *err);
 
 struct ws_page_header {
 	uint16_t magic, info;

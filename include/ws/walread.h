@@ -7,7 +7,7 @@
  *
  * Handled: records across pages and segments, XLOG_SWITCH (the rest of the segment is skipped),
  * an overwritten contrecord (XLP_FIRST_IS_OVERWRITE_CONTRECORD: the partial record is dropped and
- * *dropped_start tells where), starting in the middle of a record (its rest is skipped). */
+ * ws_walreader_dropped tells where it started), starting in the middle of a record (its rest is skipped). */
 #ifndef WS_WALREAD_H
 #define WS_WALREAD_H
 
@@ -35,20 +35,28 @@ void ws_walreader_seek(struct ws_walreader *r, ws_lsn at, ws_lsn first);
 int ws_walreader_feed(struct ws_walreader *r, ws_lsn at, const uint8_t *p, size_t n, struct ws_err *err);
 
 /* 1: *rec is a record, valid until the next call.  0: more bytes are needed.
- * -1: the bytes are no WAL (err names the LSN).  When the record at hand has a bad length, CRC or
- * prev link, `ws_walreader_torn` says that this may be the end of WAL not yet written (a reader
- * that follows a growing file treats it so and feeds again from ws_walreader_restart). */
+ * -1: the bytes are no WAL (err names the LSN), and every further call says so until
+ * ws_walreader_seek.  When the record at hand has a bad length, CRC or prev link,
+ * `ws_walreader_torn` says that this may be the end of WAL not yet written (a reader that follows a
+ * growing file treats it so, seeks to ws_walreader_pending and feeds again from that page). */
 int ws_walreader_next(struct ws_walreader *r, struct ws_rec *rec, struct ws_err *err);
 
 /* After -1: true when the failure is of the kind that the unwritten end of WAL gives (zeros, an
  * old page, a bad CRC). */
 bool ws_walreader_torn(const struct ws_walreader *r);
+/* After -1: true when the bytes are what PostgreSQL leaves behind the end of WAL in a whole segment
+ * (zeros where a record or page should start, or a page of an earlier use of the file).  A CRC or
+ * length that is wrong is torn but no clean end: in a finished file it is damage. */
+bool ws_walreader_clean_end(const struct ws_walreader *r);
 
 /* End of the last record handed out (0 before the first): where the next must start or a page
  * header stands. */
 ws_lsn ws_walreader_end(const struct ws_walreader *r);
 /* Where a record not yet complete starts; else ws_walreader_end. */
 ws_lsn ws_walreader_pending(const struct ws_walreader *r);
+/* Start of the last partial record that was dropped because its continuation was overwritten, and
+ * *page (may be NULL) the page that said so; 0 when there was none. */
+ws_lsn ws_walreader_dropped(const struct ws_walreader *r, ws_lsn *page);
 
 /* Known after the first page: layouts, system id, segment size.  NULL/0 before. */
 const struct ws_walver *ws_walreader_ver(const struct ws_walreader *r);

@@ -1,0 +1,16 @@
+/* Shared by the files of lib/wal only. */
+#ifndef WS_WALPRIV_H
+#define WS_WALPRIV_H
+
+#include "ws/types.h"
+
+/* True when the record's CRC is right; len >= WS_REC_HDR_SIZE.  Chosen at load time. */
+extern bool (*ws_record_crc_check)(const uint8_t *rec, uint32_t len);
+
+static inline uint64_t
+ws_maxalign(uint64_t v)
+{
+	return (v + 7) & ~(uint64_t)7;
+}
+
+#endif
