@@ -74,7 +74,7 @@ struct ws_type {
 	struct ws_enum_label *labels; /* enum, in sort order */
 };
 
-/* All strings and arrays are owned by the struct (one allocation each, made by the decoder). */
+/* What the decoder makes is one allocation, strings and arrays included: free it only with these. */
 void ws_rel_free(struct ws_rel *r);
 void ws_type_free(struct ws_type *t);
 
@@ -85,7 +85,8 @@ struct ws_cathist *ws_cathist_open(const char *dir, bool writer, struct ws_err *
 void ws_cathist_close(struct ws_cathist *h);
 
 /* The newest entry captured at or below lsn.  1 found (*out is the caller's, free it), 0 none or
- * dropped by then, -1 error. */
+ * dropped by then, -1 error.  Below the pruned position every question without an exact answer is
+ * an error (reason=catalog_pruned), never a 0. */
 int ws_cathist_rel(struct ws_cathist *h, ws_oid db, ws_oid oid, ws_lsn lsn, struct ws_rel **out, struct ws_err *err);
 int ws_cathist_type(struct ws_cathist *h, ws_oid db, ws_oid oid, ws_lsn lsn, struct ws_type **out, struct ws_err *err);
 
@@ -94,10 +95,15 @@ int ws_cathist_type(struct ws_cathist *h, ws_oid db, ws_oid oid, ws_lsn lsn, str
  * 1 found, 0 no, -1 error.  Catalogs are in the history too (oid < 16384). */
 int ws_cathist_filenode(struct ws_cathist *h, ws_oid db, ws_oid filenode, ws_lsn lsn, ws_oid *reloid, struct ws_err *err);
 
-/* Relations whose entry changed exactly at lsn (new, altered, dropped): for schema events. */
+/* Relations whose entry changed exactly at lsn (new, altered, dropped): for schema events.  The first
+ * capture changes nothing. */
 int ws_cathist_changes(struct ws_cathist *h, ws_oid db, ws_lsn lsn, ws_oid **oids, size_t *n, struct ws_err *err);
 /* All relations alive at lsn (malloc'd oids). */
 int ws_cathist_list(struct ws_cathist *h, ws_oid db, ws_lsn lsn, ws_oid **oids, size_t *n, struct ws_err *err);
+
+/* All types alive at lsn, and the databases that have a history. */
+int ws_cathist_types(struct ws_cathist *h, ws_oid db, ws_lsn lsn, ws_oid **oids, size_t *n, struct ws_err *err);
+int ws_cathist_databases(struct ws_cathist *h, ws_oid **dbs, size_t *n, struct ws_err *err);
 
 /* Highest captured position stored with the history itself, and the first (C0).  1/0/-1. */
 int ws_cathist_captured(struct ws_cathist *h, ws_oid db, struct ws_pos *first, struct ws_pos *last, struct ws_err *err);
