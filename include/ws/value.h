@@ -45,7 +45,8 @@ int ws_kind_width(enum ws_kind k);
 void ws_value_text(const struct ws_value *v, struct ws_buf *out);
 
 /* The reverse: text as PostgreSQL writes it under those settings -> a value of this kind.  elem is
- * the element kind of an array, else 0.  Memory from the arena.  -1: not such a text. */
+ * the element kind of an array, else 0.  Memory from the arena.  -1: not such a text (reason
+ * bad_value), and always for unsupported values, whose bytes no text tells. */
 int ws_value_from_text(enum ws_kind kind, enum ws_kind elem, const char *s, size_t n,
                        struct ws_arena *a, struct ws_value *v, struct ws_err *err);
 
@@ -53,11 +54,13 @@ int ws_value_from_text(enum ws_kind kind, enum ws_kind elem, const char *s, size
  *   u8 element kind, u8 ndim, ndim x {u32 length, i32 lower bound}, null bitmap
  *   ((nelems + 7) / 8 bytes, bit set = NULL, least significant first), then the non-NULL elements
  *   as wire values.  ndim 0: empty array. */
+#define WS_ARRAY_MAX_DIM 6 /* MAXDIM */
+
 struct ws_array {
 	enum ws_kind elem;
 	int ndim;
-	uint32_t dims[6];
-	int32_t lbounds[6];
+	uint32_t dims[WS_ARRAY_MAX_DIM];
+	int32_t lbounds[WS_ARRAY_MAX_DIM];
 	uint32_t nelems;
 	const uint8_t *nulls;
 	const uint8_t *data;
@@ -68,6 +71,24 @@ int ws_array_parse(const uint8_t *p, size_t n, struct ws_array *a, struct ws_err
  * nothing. */
 int ws_array_next(const struct ws_array *a, uint32_t index, const uint8_t **at, struct ws_value *v,
                   struct ws_err *err);
+/* Writes the 2 + 8 * ndim bytes before the null bitmap; returns their end. */
+uint8_t *ws_array_head(uint8_t *p, enum ws_kind elem, int ndim, const uint32_t *dims, const int32_t *lbounds);
+
+/* Text of single values without a NUL; out has room for WS_TEXT_MAX bytes; they return its length. */
+#define WS_TEXT_MAX 64
+size_t ws_float4_text(char *out, float v);
+size_t ws_float8_text(char *out, double v);
+size_t ws_date_text(char *out, int32_t days);
+size_t ws_time_text(char *out, int64_t us);
+size_t ws_timestamp_text(char *out, int64_t us, bool tz);
+/* HH:MM:SS and what there is of a fraction, for any us >= 0; returns the end. */
+char *ws_time_put(char *o, int64_t us);
+
+/* The one NaN that the stream knows; v->kind is float4 or float8. */
+void ws_value_set_nan(struct ws_value *v);
+
+/* Longest value: PostgreSQL's MaxAllocSize allows no longer text or datum. */
+#define WS_VALUE_MAX 0x3fffffffu
 
 /* Appends the wire form of a value (not NULL, not absent); reads it back from *at. */
 void ws_value_put(struct ws_buf *b, const struct ws_value *v);
