@@ -37,7 +37,7 @@ struct ws_value {
 #define WS_TS_MINUS_INFINITY   INT64_MIN
 
 const char *ws_kind_name(enum ws_kind k);
-/* Bytes of the value on the wire; -1: u32 length and bytes. */
+/* Bytes of the value on the wire; -1: u32 length and bytes; 0: no such kind. */
 int ws_kind_width(enum ws_kind k);
 
 /* PostgreSQL's text of a value (UTC, ISO, hex bytea, extra_float_digits=1, IntervalStyle

@@ -15,7 +15,7 @@ ws_array_parse(const uint8_t *p, size_t n, struct ws_array *a, struct ws_err *er
 
 	a->elem = ws_cur_u8(&c);
 	a->ndim = ws_cur_u8(&c);
-	if (c.bad || a->ndim > WS_ARRAY_MAX_DIM || !ws_kind_name(a->elem) || a->elem == WS_K_ARRAY ||
+	if (c.bad || a->ndim > WS_ARRAY_MAX_DIM || !ws_kind_width(a->elem) || a->elem == WS_K_ARRAY ||
 	    a->elem == WS_K_UNSUPPORTED)
 		goto bad;
 	for (int i = 0; i < a->ndim; i++) {

@@ -26,7 +26,7 @@ ws_kind_name(enum ws_kind k)
 int
 ws_kind_width(enum ws_kind k)
 {
-	return (unsigned)k < WS_K_COUNT && kinds[k].name ? kinds[k].width : -1;
+	return (unsigned)k < WS_K_COUNT && kinds[k].name ? kinds[k].width : 0;
 }
 
 /* ---- wire ---- */
