@@ -275,7 +275,7 @@ test_floats(void **state)
 			next_bits++;
 			memcpy(&next, &next_bits, 8);
 
-			if (n != digits && !(n > digits && fabs(d) < 0x1p63 && fabs(d) > 0x1p53 &&
+			if (n != digits && !(n > digits && fabs(d) < 1e23 && fabs(d) > 0x1p53 &&
 			                     (gap < 0 ? -gap : gap) * 2 == fabs(next - d)))
 				fail_msg("%s: shorter is %s", s, t);
 		}
