@@ -7,6 +7,7 @@
 
 #include "ws/cluster.h"
 #include "ws/err.h"
+#include "ws/history.h"
 
 /* ---- writer ---- */
 struct ws_walwriter;
@@ -14,23 +15,32 @@ struct ws_walwriter;
 struct ws_walwriter_opts {
 	uint32_t segsize;
 	bool no_sync;   /* tests and benches only */
-	int recycle;    /* keep up to this many pruned segments for reuse; 0 none */
+	int recycle;    /* reserved, 0: a file whose size is its end has nothing to reuse */
+	ws_lsn durable; /* bytes of a .partial at or above it may be cut off when they differ from what
+	                 * comes (a crash of the machine leaves such); 0: none may */
 };
 
-/* Opens dir (made when absent) and takes its lock (dir/.lock) for life. */
+/* Opens dir (made when absent) and takes its lock (dir/.lock) for life.  ws_walwriter_end is then
+ * the end of the newest segment there (a whole segment's end, or the .partial's size), {0, 0} when
+ * there is none; nothing is taken as synced but what lies below opts->durable. */
 struct ws_walwriter *ws_walwriter_open(const char *dir, const struct ws_walwriter_opts *o, struct ws_err *err);
 void ws_walwriter_close(struct ws_walwriter *w);
 
-/* Appends n bytes at (tli, lsn).  The first append sets the position (a segment's start, or the
- * end of an existing .partial; below it the bytes are compared and skipped; a difference is
- * WS_EOPERATOR reason=wal_mismatch).  Every later one must follow.  Crosses segments. */
+/* Appends n bytes at (tli, lsn).  The first append sets the position: a segment's start, or any
+ * place in a segment that is there, up to its end.  Bytes that are there are compared and skipped; a
+ * difference is WS_EOPERATOR reason=wal_mismatch.  Every later one must follow, or start a higher
+ * timeline at a segment's start at or below the end: then its bytes below the switch (by the
+ * history file, which must be there) are compared with the ancestor's.  Crosses segments.
+ *
+ * One write(2) an append and segment: give large pieces.  After an error (a full disk) what
+ * ws_walwriter_end says was written, and an append from there may be tried again. */
 int ws_walwriter_append(struct ws_walwriter *w, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
                         struct ws_err *err);
 /* Makes everything appended durable; afterwards ws_walwriter_synced is ws_walwriter_end. */
 int ws_walwriter_sync(struct ws_walwriter *w, struct ws_err *err);
 struct ws_pos ws_walwriter_end(const struct ws_walwriter *w);
 struct ws_pos ws_walwriter_synced(const struct ws_walwriter *w);
-/* Writes a history file, durable. */
+/* Writes a history file, durable.  One that is there with other content: reason=history_changed. */
 int ws_walwriter_history(struct ws_walwriter *w, ws_tli tli, const void *p, size_t n, struct ws_err *err);
 
 /* ---- reader ---- */
@@ -59,9 +69,11 @@ struct ws_walsrc *ws_walsrc_open(const char *spec, struct ws_pos start, const st
                                  struct ws_err *err);
 void ws_walsrc_close(struct ws_walsrc *s);
 
-/* 1: *c has bytes (up to 256 kB, never across a segment).  0: none now (follow) or the end.
- * -1: error.  The chunks follow each other without a gap; a switch of timeline begins a chunk at
- * the start of the fork's segment with the descendant's tli. */
+/* 1: *c has bytes (up to 256 kB, never across a segment).  0: none now (follow), the end, or a
+ * signal while waiting for a stream.  -1: error.  The chunks follow each other without a gap, but
+ * where a switch of timeline becomes known while the ancestor's segment is read: the next chunk is
+ * then the start of the fork's segment under the descendant's tli.  A chunk is only bytes: a whole
+ * segment of a server's pg_wal ends in zeros or old pages (ws_walreader_clean_end). */
 int ws_walsrc_next(struct ws_walsrc *s, struct ws_walchunk *c, struct ws_err *err);
 
 /* Waits until bytes may be there, timeout_ms passed, or a signal came (ws_tool_signal_fd is part of
@@ -76,6 +88,11 @@ int ws_walsrc_seek(struct ws_walsrc *s, struct ws_pos to, struct ws_err *err);
 /* True when a not-following source, or a stream, has ended in order (explicit end frame). */
 bool ws_walsrc_at_end(const struct ws_walsrc *s);
 uint32_t ws_walsrc_segsize(const struct ws_walsrc *s);
+/* The history of the timeline that is read towards (NULL when none is known): after a chunk with a
+ * new tli, ws_history_end(h, old tli) is the switch.  Valid until the next call. */
+const struct ws_history *ws_walsrc_history(const struct ws_walsrc *s);
+/* System identifier, major and segment size; false while nothing was read yet. */
+bool ws_walsrc_cluster(const struct ws_walsrc *s, struct ws_cluster *c);
 
 /* ---- framed WAL stream, writing side ---- */
 struct ws_walframe;
