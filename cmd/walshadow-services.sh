@@ -1,0 +1,338 @@
+# shellcheck shell=bash
+# The supervisor: which tools run when, and what happens when one ends.
+#
+# A service starts as soon as what it needs exists, so that `init` only has to bring the state
+# forward step by step.  Exit 1 and 4 and deaths by signal are restarted with backoff; 2 and 3 are
+# left for the operator (walshadow start tries them again).
+
+declare -A SVC_PID SVC_NEXT SVC_BACKOFF SVC_STARTED SVC_RESTARTS
+BACKOFF_MAX=30
+
+svc_list() {
+  printf '%s\n' receive filter walsend shadow catalog
+  local name
+  for name in $(consumers); do printf 'consumer.%s\n' "$name"; done
+}
+
+# What a service needs before it can start.
+svc_ready() {
+  case $1 in
+    receive) return 0 ;;
+    filter) [[ -e $STATE/kept || -e $STATE/filtered/state ]] && [[ -e $STATE/pos/received ]] ;;
+    walsend) [[ -e $STATE/pos/backup && -e $STATE/pos/filtered ]] ;;
+    shadow) [[ -e $STATE/pos/backup && -S $STATE/run/.s.PGSQL.5432 ]] && shadow_present ;;
+    catalog) [[ -S $STATE/run/.s.PGSQL.5433 ]] ;;
+    consumer.*)
+      local name=${1#consumer.}
+      [[ -e $STATE/pos/floor.$name && -e $STATE/pos/ack.$name && ! -e $STATE/consumer/$name/paused ]]
+      ;;
+  esac
+}
+
+# Replaces the process by the tool of the service.
+svc_exec() {
+  local log=$STATE/log/$1.log
+  conf_load "$STATE/walshadow.conf"
+  log_rotate "$log"
+  case $1 in
+    receive)
+      tool_options ws-receive
+      exec "$BIN/ws-receive" -d "${CONF[SOURCE]}" -S "${CONF[SLOT]}" \
+        --metrics "$STATE/metrics/ws-receive.prom" "${OPTS[@]}" 2>>"$log"
+      ;;
+    filter)
+      tool_options ws-filter
+      [[ -e $STATE/filtered/state ]] || OPTS+=(--kept "$STATE/kept")
+      exec "$BIN/ws-filter" --follow --metrics "$STATE/metrics/ws-filter.prom" "${OPTS[@]}" 2>>"$log"
+      ;;
+    walsend)
+      tool_options ws-walsend
+      exec "$BIN/ws-walsend" --metrics "$STATE/metrics/ws-walsend.prom" "${OPTS[@]}" 2>>"$log"
+      ;;
+    shadow)
+      exec "${CONF[BINDIR]}/postgres" -D "$STATE/shadow" >>"$log" 2>&1
+      ;;
+    catalog)
+      tool_options ws-catalog
+      exec "$BIN/ws-catalog" capture --metrics "$STATE/metrics/ws-catalog.prom" "${OPTS[@]}" 2>>"$log"
+      ;;
+    consumer.*) consumer_run "${1#consumer.}" ;;
+  esac
+}
+
+# ws-decode and ws-emit of one consumer live and die together.  The pipe has a name of its own each
+# time, so that a new reader can never meet an old writer.
+consumer_run() {
+  local name=$1 pipe decode emit ds=0 es=0 s
+  conf_of_consumer "$name"
+  pipe=$STATE/run/$name.$BASHPID.pipe
+  mkfifo -m 0600 "$pipe" || exit 1
+  # Opened here for both ends: neither tool can then hang in open(2) when the other died early.
+  exec 7<>"$pipe" 8>"$pipe" 6<"$pipe" 7>&-
+  rm -f "$pipe"
+  log_rotate "$STATE/log/decode.$name.log"
+  log_rotate "$STATE/log/emit.$name.log"
+  tool_options ws-decode
+  "$BIN/ws-decode" --consumer "$name" --metrics "$STATE/metrics/ws-decode.$name.prom" "${OPTS[@]}" \
+    >&8 2>>"$STATE/log/decode.$name.log" 6<&- 8>&- &
+  decode=$!
+  tool_options ws-emit
+  "$BIN/ws-emit" --consumer "$name" --metrics "$STATE/metrics/ws-emit.$name.prom" "${OPTS[@]}" \
+    <&6 2>>"$STATE/log/emit.$name.log" 6<&- 8>&- &
+  emit=$!
+  exec 6<&- 8>&-
+  printf '%s\n' $decode >"$STATE/run/decode.$name.pid"
+  printf '%s\n' $emit >"$STATE/run/emit.$name.pid"
+  # Stopping: ws-decode ends its stream in order, ws-emit finishes what it has.
+  trap 'kill -TERM $decode 2>/dev/null' TERM INT
+  trap 'kill -HUP $emit 2>/dev/null' HUP
+  # A trap interrupts wait: go on until both are gone.  When ws-emit dies while nothing flows,
+  # ws-decode does not notice by itself.
+  while kill -0 $decode 2>/dev/null || kill -0 $emit 2>/dev/null; do
+    wait -n $decode $emit 2>/dev/null
+    kill -0 $emit 2>/dev/null || kill -TERM $decode 2>/dev/null
+  done
+  wait $decode
+  ds=$?
+  wait $emit
+  es=$?
+  rm -f "$STATE/run/decode.$name.pid" "$STATE/run/emit.$name.pid"
+  printf '%s %s\n' $ds $es >"$STATE/run/consumer.$name.status"
+  for s in 2 3; do [[ $ds -eq $s || $es -eq $s ]] && exit $s; done
+  [[ $ds -eq 0 && $es -eq 0 ]] && exit 0
+  exit 1
+}
+
+log_rotate() {
+  local size
+  size=$(stat -c %s "$1" 2>/dev/null) || return 0
+  ((size > 10485760)) && mv -f "$1" "$1.1"
+  return 0
+}
+
+svc_start() {
+  local svc=$1
+  (
+    trap - TERM INT HUP
+    svc_exec "$svc"
+  ) 9>&- &
+  SVC_PID[$svc]=$!
+  SVC_STARTED[$svc]=$SECONDS
+  printf '%s\n' "$!" >"$STATE/run/$svc.pid"
+}
+
+# Decides what follows from a service's end.
+svc_ended() {
+  local svc=$1 status=$2
+  local ran=$((SECONDS - SVC_STARTED[$svc])) wait
+  unset "SVC_PID[$svc]"
+  rm -f "$STATE/run/$svc.pid"
+  printf '%s %s\n' "$status" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$STATE/run/$svc.exit"
+  if [[ $svc != shadow && ($status -eq 2 || $status -eq 3) ]]; then
+    SVC_NEXT[$svc]=never
+    warn "$svc ended with status $status and is not restarted: $(svc_last_error "$svc")"
+    return
+  fi
+  ((ran >= 60)) && SVC_BACKOFF[$svc]=0
+  wait=${SVC_BACKOFF[$svc]:-0}
+  SVC_BACKOFF[$svc]=$((wait == 0 ? 1 : wait * 2 > BACKOFF_MAX ? BACKOFF_MAX : wait * 2))
+  SVC_NEXT[$svc]=$((SECONDS + wait))
+  SVC_RESTARTS[$svc]=$((${SVC_RESTARTS[$svc]:-0} + 1))
+  printf '%s\n' "${SVC_RESTARTS[$svc]}" >"$STATE/run/$svc.restarts"
+  info "$svc ended with status $status; restart in ${wait}s"
+}
+
+svc_last_error() {
+  local svc=$1 files=()
+  case $svc in
+    consumer.*) files=("$STATE/log/decode.${svc#consumer.}.log" "$STATE/log/emit.${svc#consumer.}.log") ;;
+    *) files=("$STATE/log/$svc.log") ;;
+  esac
+  tail -qn 200 "${files[@]}" 2>/dev/null | grep -E '(error|FATAL|PANIC):|"level":"error"' | tail -n 1
+}
+
+# ---- the shadow and its kept copies ----
+shadow_present() {
+  [[ -e $STATE/shadow/global/pg_control ]] && return 0
+  shadow_restore
+}
+
+# A lost data directory comes back from the newest kept copy: its WAL ends at or below a gate that
+# was in force when it was made, so it cannot be past a boundary that was not captured.
+shadow_restore() {
+  local copies
+  copies=("$STATE"/shadow.keep/????????????????)
+  [[ ${#copies[@]} -gt 0 ]] || return 1
+  warn "shadow data directory is gone; restoring ${copies[-1]}"
+  rm -rf "$STATE/shadow" "$STATE/shadow.tmp"
+  cp -a --reflink=auto "${copies[-1]}" "$STATE/shadow.tmp" && sync "$STATE/shadow.tmp" &&
+    mv "$STATE/shadow.tmp" "$STATE/shadow"
+}
+
+# Copies the stopped, parked shadow; names sort by position.
+shadow_keep() {
+  local lsn name copies
+  lsn=$(pos_lsn shadow.flush)
+  [[ -n $lsn ]] || return 0
+  name=$(printf '%016X' "$(lsn_number "$lsn")")
+  [[ -e $STATE/shadow.keep/$name ]] && { touch "$STATE/shadow.keep/$name"; return 0; }
+  mkdir -p "$STATE/shadow.keep"
+  rm -rf "$STATE"/shadow.keep/*.tmp
+  cp -a --reflink=auto "$STATE/shadow" "$STATE/shadow.keep/$name.tmp" &&
+    rm -f "$STATE/shadow.keep/$name.tmp/postmaster.pid" && sync -f "$STATE/shadow.keep" &&
+    touch "$STATE/shadow.keep/$name.tmp" && mv "$STATE/shadow.keep/$name.tmp" "$STATE/shadow.keep/$name" &&
+    sync "$STATE/shadow.keep" && info "kept a copy of the shadow at $lsn"
+  copies=("$STATE"/shadow.keep/????????????????)
+  while ((${#copies[@]} > ${CONF[KEEP_COPIES]:-2})); do
+    rm -rf "${copies[0]}"
+    copies=("${copies[@]:1}")
+  done
+}
+
+keep_due() {
+  compgen -G "$STATE/pos/captured.*" >/dev/null || return 1
+  [[ -n ${SVC_PID[shadow]:-} ]] || return 1
+  local newest
+  newest=$(find "$STATE/shadow.keep" -mindepth 1 -maxdepth 1 -newermt "-${CONF[KEEP_INTERVAL]:-3600} seconds" \
+    ! -name '*.tmp' -print -quit 2>/dev/null)
+  [[ -z $newest ]]
+}
+
+keep_now() {
+  local pid=${SVC_PID[shadow]}
+  kill -INT "$pid" 2>/dev/null
+  wait "$pid"
+  unset "SVC_PID[shadow]"
+  SVC_NEXT[shadow]=0
+  shadow_keep
+  svc_start shadow
+}
+
+# ---- the loop ----
+cmd_run() {
+  local last_prune=$SECONDS svc
+  [[ -e $STATE/walshadow.conf ]] || die 2 "$STATE is not set up; run: walshadow --state $STATE init"
+  mkdir -p -m 0700 "$STATE/run" "$STATE/log" "$STATE/metrics"
+  exec 9>"$STATE/run/supervisor.lock"
+  flock -n 9 || die 1 "another supervisor runs on $STATE"
+  printf '%s\n' $$ >"$STATE/run/supervisor.pid"
+  conf_load "$STATE/walshadow.conf"
+  rm -f "$STATE"/run/*.pipe "$STATE"/run/*.exit "$STATE"/run/*.restarts
+  orphans_end
+  STOPPING=
+  trap 'STOPPING=1' TERM INT
+  trap 'services_hup' HUP
+  while [[ -z $STOPPING ]]; do
+    for svc in $(svc_list); do
+      [[ -n ${SVC_PID[$svc]:-} || ${SVC_NEXT[$svc]:-0} == never ]] && continue
+      ((SECONDS >= ${SVC_NEXT[$svc]:-0})) && svc_ready "$svc" && svc_start "$svc"
+    done
+    consumers_pause
+    keep_due && keep_now
+    if ((SECONDS - last_prune >= ${CONF[PRUNE_INTERVAL]:-60})); then
+      last_prune=$SECONDS
+      "$BIN/ws-archive" prune -q 2>>"$STATE/log/archive.log" 9>&- ||
+        warn "pruning failed: $(tail -n 1 "$STATE/log/archive.log")"
+    fi
+    reap_one
+  done
+  services_stop
+  rm -f "$STATE/run/supervisor.pid"
+}
+
+# Waits up to half a second for a service to end.
+reap_one() {
+  local pid='' svc status timer
+  sleep 0.5 9>&- &
+  timer=$!
+  wait -n -p pid
+  status=$?
+  [[ -n $pid && $pid != "$timer" ]] || return 0
+  kill "$timer" 2>/dev/null
+  wait "$timer" 2>/dev/null
+  for svc in "${!SVC_PID[@]}"; do
+    [[ ${SVC_PID[$svc]} == "$pid" ]] && svc_ended "$svc" "$status" && return 0
+  done
+  return 0
+}
+
+# `paused` in a consumer's directory stops its pair in order; svc_ready holds it until it is gone.
+consumers_pause() {
+  local name svc
+  for name in $(consumers); do
+    svc=consumer.$name
+    if [[ -e $STATE/consumer/$name/paused && -n ${SVC_PID[$svc]:-} ]]; then
+      kill -TERM "${SVC_PID[$svc]}" 2>/dev/null
+      SVC_BACKOFF[$svc]=0
+    fi
+  done
+}
+
+services_hup() {
+  local svc
+  for svc in "${!SVC_PID[@]}"; do [[ $svc == shadow ]] || kill -HUP "${SVC_PID[$svc]}" 2>/dev/null; done
+}
+
+# A supervisor that was killed leaves its tools running: end them by the pids that they left.
+orphans_end() {
+  local file pid
+  for file in "$STATE"/run/consumer.*.pid "$STATE"/run/{decode,emit}.*.pid "$STATE"/run/{receive,filter,walsend,catalog}.pid; do
+    read -r pid 2>/dev/null <"$file" || continue
+    if tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q -e ws- -e walshadow; then
+      kill -TERM "$pid" 2>/dev/null
+      wait_gone "$pid" 10 || kill -KILL "$pid" 2>/dev/null
+    fi
+    rm -f "$file"
+  done
+  if read -r pid 2>/dev/null <"$STATE/shadow/postmaster.pid" && grep -q postgres "/proc/$pid/comm" 2>/dev/null; then
+    kill -INT "$pid" 2>/dev/null
+    wait_gone "$pid" 60
+  fi
+}
+
+# Downstream first, so that nothing is cut off: consumers, catalog, shadow, walsend, filter, receive.
+services_stop() {
+  local svc pid order=()
+  for svc in "${!SVC_PID[@]}"; do [[ $svc == consumer.* ]] && order+=("$svc"); done
+  order+=(catalog shadow walsend filter receive)
+  for svc in "${order[@]}"; do
+    pid=${SVC_PID[$svc]:-}
+    [[ -n $pid ]] || continue
+    if [[ $svc == shadow ]]; then kill -INT "$pid"; else kill -TERM "$pid"; fi 2>/dev/null
+    if ! wait_gone "$pid" "${CONF[STOP_TIMEOUT]:-60}"; then
+      warn "$svc did not stop in time; killed"
+      if [[ $svc == consumer.* ]]; then
+        kill -KILL "$(cat "$STATE/run/decode.${svc#*.}.pid")" "$(cat "$STATE/run/emit.${svc#*.}.pid")" 2>/dev/null
+      fi
+      kill -KILL "$pid" 2>/dev/null
+    fi
+    wait "$pid" 2>/dev/null
+    unset "SVC_PID[$svc]"
+    rm -f "$STATE/run/$svc.pid"
+  done
+}
+
+cmd_start() {
+  local pid
+  [[ -e $STATE/walshadow.conf ]] || die 2 "$STATE is not set up; run: walshadow --state $STATE init"
+  if pid=$(running_supervisor); then
+    info "already running, pid $pid"
+    return 0
+  fi
+  mkdir -p -m 0700 "$STATE/run" "$STATE/log"
+  log_rotate "$STATE/log/supervisor.log"
+  setsid "$BIN/walshadow" --state "$STATE" run </dev/null >>"$STATE/log/supervisor.log" 2>&1 &
+  wait_until 10 "the supervisor" running_supervisor >/dev/null
+  info "started, pid $(running_supervisor); state $STATE"
+}
+
+cmd_stop() {
+  local pid
+  if ! pid=$(running_supervisor); then
+    info "not running"
+    return 0
+  fi
+  kill -TERM "$pid"
+  wait_gone "$pid" 120 || die 1 "supervisor $pid did not stop"
+  info stopped
+}
