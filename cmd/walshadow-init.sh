@@ -1,0 +1,142 @@
+# shellcheck shell=bash
+# Setting up, in steps that can each be run again: slot, ws-receive, kept list, ws-filter, base
+# backup, shadow, first capture, initial load.  The order is what makes it exact: the slot holds
+# WAL before anything is read, the filter knows the source's catalogs before the backup starts,
+# the shadow is captured before rows are copied.
+
+cmd_init() {
+  setup_options "$@"
+  check_all
+  ((PROBLEMS == 0)) || die 2 "$PROBLEMS problem(s); nothing was changed"
+  init_plan
+  [[ -z $DRY_RUN ]] || return 0
+  init_configuration
+  init_slot
+  cmd_start
+  services_reload
+  wait_until 60 "WAL from the source" test -e "$STATE/pos/received"
+  init_kept
+  wait_until 120 "the filter" test -e "$STATE/pos/filtered"
+  init_backup
+  wait_until "${CONF[INIT_TIMEOUT]:-600}" "the first capture of the shadow's catalogs" test -e "$STATE/pos/captured.$DATABASE_OID"
+  load_tables
+  wait_until 60 "consumer $CONSUMER" test -e "$STATE/pos/ack.$CONSUMER"
+  info "consumer $CONSUMER of database $DATABASE is set up and running"
+}
+
+init_plan() {
+  local size
+  size=$(source_sql "$DATABASE" -c "SELECT count(*) || ' tables, ' || pg_size_pretty(coalesce(sum(pg_table_size(oid)), 0))
+    FROM pg_class WHERE relkind = 'r' AND relpersistence = 'p' AND oid >= 16384")
+  info "state directory $STATE, slot ${CONF[SLOT]}, consumer $CONSUMER"
+  info "initial load ${LOAD:-copy}: $size"
+}
+
+init_configuration() {
+  mkdir -p -m 0700 "$STATE" "$STATE/pos" "$STATE/run" "$STATE/log" "$STATE/metrics" "$STATE/consumer/$CONSUMER" ||
+    die 1 "cannot make $STATE"
+  local file=$STATE/walshadow.conf key
+  for key in SOURCE SLOT BINDIR; do conf_set "$file" "$key" "${CONF[$key]}"; done
+  file=$STATE/consumer/$CONSUMER/config
+  conf_set "$file" DATABASE "$DATABASE"
+  conf_set "$file" DATABASE_OID "$DATABASE_OID"
+  conf_set "$file" WS_EMIT_URL "$CH_URL"
+  [[ -z $CH_USER ]] || conf_set "$file" WS_EMIT_USER "$CH_USER"
+  [[ -z $PASSWORD_FILE ]] || conf_set "$file" WS_EMIT_PASSWORD_FILE "$PASSWORD_FILE"
+  [[ -z $ROUTES ]] || conf_set "$file" WS_EMIT_ROUTES "$ROUTES"
+  [[ -z $LOAD ]] || conf_set "$file" LOAD "$LOAD"
+  [[ -z $JOBS ]] || conf_set "$file" WS_COPY_JOBS "$JOBS"
+}
+
+# Tools that read the consumers at their start look again.
+services_reload() {
+  local pid
+  pid=$(running_supervisor) && kill -HUP "$pid"
+}
+
+init_slot() {
+  [[ -e $STATE/pos/received ]] && return 0
+  "$BIN/ws-receive" -q -d "${CONF[SOURCE]}" -S "${CONF[SLOT]}" --create-slot --if-not-exists ||
+    die $? "the replication slot ${CONF[SLOT]} cannot be made"
+}
+
+init_kept() {
+  [[ -e $STATE/kept || -e $STATE/filtered/state ]] && return 0
+  PGDATABASE=$DATABASE "$BIN/ws-catalog" kept -d "${CONF[SOURCE]}" -o "$STATE/kept" ||
+    die $? "the list of the source's rewritten catalogs cannot be read"
+}
+
+init_backup() {
+  [[ -e $STATE/pos/backup ]] && return 0
+  tool_options ws-backup
+  "$BIN/ws-backup" -d "${CONF[SOURCE]}" --bindir "${CONF[BINDIR]}" "${OPTS[@]}" ||
+    die $? "the base backup for the shadow failed"
+}
+
+# ws-copy | ws-emit --load, for all tables of the routes or those named.
+load_tables() {
+  [[ -e $STATE/pos/ack.$CONSUMER && $# -eq 0 ]] && return 0
+  local copy emit status
+  conf_of_consumer "$CONSUMER"
+  tool_options ws-copy
+  copy=("${OPTS[@]}")
+  [[ -z ${CONF[WS_EMIT_ROUTES]:-} ]] || copy+=(--routes "${CONF[WS_EMIT_ROUTES]}")
+  [[ -z ${CONF[LOAD]:-} ]] || copy+=(--load "${CONF[LOAD]}")
+  tool_options ws-emit
+  emit=("${OPTS[@]}")
+  PGDATABASE=${CONF[DATABASE]} "$BIN/ws-copy" --consumer "$CONSUMER" -d "${CONF[SOURCE]}" "${copy[@]}" "$@" |
+    "$BIN/ws-emit" --consumer "$CONSUMER" --load "${emit[@]}"
+  status=("${PIPESTATUS[@]}")
+  [[ ${status[1]} -eq 0 ]] || die "${status[1]}" "the initial load failed at the destination; run it again to go on"
+  [[ ${status[0]} -eq 0 ]] || die "${status[0]}" "the initial load failed at the source; run it again to go on"
+}
+
+add_options() {
+  CONSUMER=main TABLES=()
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+      --consumer) CONSUMER=${2:?--consumer needs a name}; shift 2 ;;
+      --consumer=*) CONSUMER=${1#*=}; shift ;;
+      -*) die 2 "unknown option $1; try --help" ;;
+      *) TABLES+=("$1"); shift ;;
+    esac
+  done
+  [[ ${#TABLES[@]} -gt 0 ]] || die 2 "no table named"
+  [[ -e $STATE/consumer/$CONSUMER/config ]] || die 2 "no consumer $CONSUMER in $STATE"
+}
+
+consumer_pair_gone() { [[ ! -e $STATE/run/consumer.$CONSUMER.pid ]]; }
+
+# The consumer's pair rests while its new tables are loaded; WAL waits in raw/.
+cmd_add() {
+  add_options "$@"
+  running_supervisor >/dev/null || die 2 "not running; walshadow start first"
+  : >"$STATE/consumer/$CONSUMER/paused"
+  trap 'rm -f "$STATE/consumer/$CONSUMER/paused"' EXIT
+  wait_until 60 "consumer $CONSUMER to pause" consumer_pair_gone
+  load_tables "${TABLES[@]}"
+  info "loaded into $CONSUMER: ${TABLES[*]}"
+}
+
+# A rule `exclude` in front of the others; the destination's table stays as it is.
+cmd_remove() {
+  add_options "$@"
+  conf_of_consumer "$CONSUMER"
+  local file=${CONF[WS_EMIT_ROUTES]:-$STATE/routes} table
+  for table in "${TABLES[@]}"; do
+    [[ $table == *.* ]] || table=public.$table
+    { printf '%s\n' "exclude $table"; [[ -e $file ]] && cat "$file"; } >"$file.tmp"
+    "$BIN/ws-emit" --check-routes --routes "$file.tmp" || die 2 "the routes would not be valid; nothing was changed"
+    sync "$file.tmp" && mv "$file.tmp" "$file"
+  done
+  conf_set "$STATE/consumer/$CONSUMER/config" WS_EMIT_ROUTES "$file"
+  if [[ -z ${CONF[WS_EMIT_ROUTES]:-} ]]; then
+    # The pair started without a file: it has to start again to see one.
+    : >"$STATE/consumer/$CONSUMER/paused"
+    running_supervisor >/dev/null && wait_until 60 "consumer $CONSUMER to pause" consumer_pair_gone
+    rm -f "$STATE/consumer/$CONSUMER/paused"
+  else
+    services_reload
+  fi
+  info "no longer replicated by $CONSUMER: ${TABLES[*]}"
+}
