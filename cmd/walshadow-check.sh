@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # The preflight: everything that would go wrong later, found now and reported at once.
 # A problem stops init; a warning does not.
 
@@ -164,7 +164,7 @@ check_shadow_binaries() {
   fi
   if ! out=$("${CONF[BINDIR]}/postgres" --version 2>&1); then
     problem "shadow: ${CONF[BINDIR]}/postgres does not run: $out"
-  elif [[ ! $out =~ \ $MAJOR([.\ ]|$) ]]; then
+  elif [[ ! $out =~ \ ${MAJOR}([.\ ]|$) ]]; then
     problem "shadow: ${CONF[BINDIR]}/postgres is \"$out\", the source is PostgreSQL $MAJOR"
   else
     finding "shadow: $out"

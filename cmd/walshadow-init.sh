@@ -33,7 +33,7 @@ init_plan() {
 }
 
 init_configuration() {
-  mkdir -p -m 0700 "$STATE" "$STATE/pos" "$STATE/run" "$STATE/log" "$STATE/metrics" "$STATE/consumer/$CONSUMER" ||
+  mkdir -p "$STATE" "$STATE/pos" "$STATE/run" "$STATE/log" "$STATE/metrics" "$STATE/consumer/$CONSUMER" ||
     die 1 "cannot make $STATE"
   local file=$STATE/walshadow.conf key
   for key in SOURCE SLOT BINDIR; do conf_set "$file" "$key" "${CONF[$key]}"; done

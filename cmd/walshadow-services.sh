@@ -212,7 +212,7 @@ keep_now() {
 cmd_run() {
   local last_prune=$SECONDS svc
   [[ -e $STATE/walshadow.conf ]] || die 2 "$STATE is not set up; run: walshadow --state $STATE init"
-  mkdir -p -m 0700 "$STATE/run" "$STATE/log" "$STATE/metrics"
+  mkdir -p "$STATE/run" "$STATE/log" "$STATE/metrics"
   exec 9>"$STATE/run/supervisor.lock"
   flock -n 9 || die 1 "another supervisor runs on $STATE"
   printf '%s\n' $$ >"$STATE/run/supervisor.pid"
@@ -319,7 +319,7 @@ cmd_start() {
     info "already running, pid $pid"
     return 0
   fi
-  mkdir -p -m 0700 "$STATE/run" "$STATE/log"
+  mkdir -p "$STATE/run" "$STATE/log"
   log_rotate "$STATE/log/supervisor.log"
   setsid "$BIN/walshadow" --state "$STATE" run </dev/null >>"$STATE/log/supervisor.log" 2>&1 &
   wait_until 10 "the supervisor" running_supervisor >/dev/null
