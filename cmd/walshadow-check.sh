@@ -162,9 +162,10 @@ check_shadow_binaries() {
     problem "no programs of PostgreSQL $MAJOR found for the shadow; install them or give --bindir"
     return
   fi
+  local pattern=" $MAJOR([. ]|\$)"
   if ! out=$("${CONF[BINDIR]}/postgres" --version 2>&1); then
     problem "shadow: ${CONF[BINDIR]}/postgres does not run: $out"
-  elif [[ ! $out =~ \ ${MAJOR}([.\ ]|$) ]]; then
+  elif [[ ! $out =~ $pattern ]]; then
     problem "shadow: ${CONF[BINDIR]}/postgres is \"$out\", the source is PostgreSQL $MAJOR"
   else
     finding "shadow: $out"
