@@ -155,7 +155,7 @@ check_shadow_binaries() {
   local dir out
   if [[ -z ${CONF[BINDIR]:-} ]]; then
     for dir in "/usr/lib/postgresql/$MAJOR/bin" "/usr/pgsql-$MAJOR/bin" "/usr/local/pgsql/bin"; do
-      [[ -x $dir/postgres ]] && "$dir/postgres" --version | grep -q " $MAJOR[. ]" && CONF[BINDIR]=$dir && break
+      [[ -x $dir/postgres ]] && "$dir/postgres" --version | grep -q " ${MAJOR}[. ]" && CONF[BINDIR]=$dir && break
     done
   fi
   if [[ -z ${CONF[BINDIR]:-} ]]; then
