@@ -25,10 +25,11 @@ CMD_SRC      := $(sort $(wildcard cmd/*.c))
 UNIT_SRC     := $(sort $(wildcard tests/unit/*.c))
 LIB_OBJ      := $(LIB_SRC:%.c=$(O)/%.o)
 TOOLS        := $(CMD_SRC:cmd/%.c=$(O)/bin/%)
+SCRIPTS      := $(patsubst cmd/%,$(O)/bin/%,$(wildcard cmd/walshadow*))
 UNIT         := $(UNIT_SRC:tests/unit/%.c=$(O)/unit/%)
 
 .PHONY: all unit clean
-all: $(TOOLS)
+all: $(TOOLS) $(SCRIPTS)
 
 $(O)/libws.a: $(LIB_OBJ)
 	@rm -f $@
@@ -42,6 +43,15 @@ $(O)/%.o: %.c
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/bin/%: $(O)/cmd/%.o $(O)/libws.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lpthread
+
+$(SCRIPTS): $(O)/bin/%: cmd/%
+	@mkdir -p $(@D)
+	install -m 755 $< $@
+
+# Programs that tests and benches use; not installed.
+$(O)/prog/%: $(O)/tests/prog/%.o $(O)/libws.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lpthread
 
