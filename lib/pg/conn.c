@@ -91,6 +91,8 @@ connect_failed(struct ws_pg *c, bool *needs_password, struct ws_err *err)
 		*needs_password = PQconnectionNeedsPassword(c->conn);
 	if (is_config_state(c->sqlstate) || PQconnectionNeedsPassword(c->conn))
 		ws_err_usage(err, "cannot connect: %s", msg);
+	else if (c->sqlstate[0])
+		ws_err_temp(err, "cannot connect: %s (SQLSTATE %s)", msg, c->sqlstate);
 	else
 		ws_err_temp(err, "cannot connect: %s", msg);
 	free(msg);
