@@ -241,7 +241,8 @@ whole_header(struct ws_walreader *r)
 		r->p += want;
 		return p;
 	}
-	for (want = WS_PAGE_HDR_SHORT;; want = header_size(r->hdr)) {
+	for (;;) {
+		want = r->hdrlen < WS_PAGE_HDR_SHORT ? WS_PAGE_HDR_SHORT : header_size(r->hdr);
 		size_t n = want - r->hdrlen;
 
 		if (n > left_fed(r))

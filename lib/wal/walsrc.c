@@ -1,0 +1,143 @@
+/* WAL input of any kind; see ws/waldir.h.  The kinds: srcdir.c, srcfile.c, srcstream.c. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "walsrcpriv.h"
+#include "ws/lsn.h"
+#include "ws/mem.h"
+#include "ws/tool.h"
+#include "ws/walpage.h"
+
+#define POLL_MS      1000 /* with inotify nothing should be missed; look all the same */
+#define POLL_BLIND_MS  10 /* without it */
+
+struct ws_walsrc *
+ws_walsrc_open(const char *spec, struct ws_pos start, const struct ws_walsrc_opts *o, struct ws_err *err)
+{
+	struct ws_walsrc *s = ws_calloc(1, sizeof *s);
+	struct stat st;
+	int rc;
+
+	s->spec = ws_strdup(spec);
+	s->segsize = o->segsize;
+	s->follow = o->follow;
+	s->fd = -1;
+	s->buf = ws_malloc(WS_CHUNK);
+	if (!strcmp(spec, "-"))
+		rc = ws_srcstream_open(s, 0, start, err);
+	else if (stat(spec, &st) != 0)
+		rc = errno == ENOENT && o->follow ? ws_srcdir_open(s, start, err)
+		                                  : ws_err_sys(err, "%s: cannot open", spec);
+	else if (S_ISDIR(st.st_mode))
+		rc = ws_srcdir_open(s, start, err);
+	else
+		rc = ws_srcfile_open(s, start, err);
+	if (rc == 0)
+		return s;
+	ws_walsrc_close(s);
+	return NULL;
+}
+
+void
+ws_walsrc_close(struct ws_walsrc *s)
+{
+	if (!s)
+		return;
+	if (s->ops)
+		s->ops->close(s);
+	ws_history_fini(&s->hist);
+	free(s->buf);
+	free(s->spec);
+	free(s);
+}
+
+int
+ws_walsrc_next(struct ws_walsrc *s, struct ws_walchunk *c, struct ws_err *err)
+{
+	return s->at_end ? 0 : s->ops->next(s, c, err);
+}
+
+int
+ws_walsrc_seek(struct ws_walsrc *s, struct ws_pos to, struct ws_err *err)
+{
+	s->at_end = false;
+	return s->ops->seek(s, to, err);
+}
+
+int
+ws_walsrc_wait(struct ws_walsrc *s, int timeout_ms, struct ws_err *err)
+{
+	struct pollfd p[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = ws_tool_signal_fd(), .events = POLLIN}};
+	int most = s->fd >= 0 ? POLL_MS : POLL_BLIND_MS;
+
+	if (timeout_ms < 0 || timeout_ms > most)
+		timeout_ms = most;
+	if (poll(p, 2, timeout_ms) < 0 && errno != EINTR)
+		return ws_err_sys(err, "%s: cannot poll", s->spec);
+	return 0;
+}
+
+int
+ws_walsrc_fd(struct ws_walsrc *s)
+{
+	return s->fd;
+}
+
+bool
+ws_walsrc_at_end(const struct ws_walsrc *s)
+{
+	return s->at_end;
+}
+
+uint32_t
+ws_walsrc_segsize(const struct ws_walsrc *s)
+{
+	return s->segsize;
+}
+
+const struct ws_history *
+ws_walsrc_history(const struct ws_walsrc *s)
+{
+	return s->hist_known ? &s->hist : NULL;
+}
+
+bool
+ws_walsrc_cluster(const struct ws_walsrc *s, struct ws_cluster *c)
+{
+	if (s->cluster_known)
+		*c = s->cluster;
+	return s->cluster_known;
+}
+
+int
+ws_walsrc_identify(struct ws_walsrc *s, const char *path, const uint8_t *p, size_t n, struct ws_err *err)
+{
+	struct ws_page_header h;
+	const struct ws_walver *v;
+
+	if (ws_page_header_parse(p, n, &h) != 0 || h.size != WS_PAGE_HDR_LONG || !h.magic)
+		return ws_err_op(err, "not_wal", "%s: not a WAL segment", path);
+	if (!(v = ws_walver_by_magic(h.magic))) {
+		ws_walver_refuse(h.magic, h.pageaddr, err);
+		return ws_err_prefix(err, "%s", path);
+	}
+	if (!ws_segsize_ok(h.segsize) || h.blcksz != WS_PAGE_SIZE)
+		return ws_err_op(err, "not_wal", "%s: segment size %" PRIu32 " or block size %" PRIu32 " is impossible",
+		                 path, h.segsize, h.blcksz);
+	if (s->segsize && h.segsize != s->segsize)
+		return ws_err_op(err, "segment_size_changed",
+		                 "%s: WAL segments of %" PRIu32 " bytes, %" PRIu32 " were expected", path, h.segsize,
+		                 s->segsize);
+	if (s->cluster_known && h.system_id != s->cluster.system_id)
+		return ws_err_op(err, "system_id_changed",
+		                 "%s: WAL of system identifier %" PRIu64 ", %" PRIu64 " was expected", path,
+		                 h.system_id, s->cluster.system_id);
+	s->segsize = h.segsize;
+	s->cluster = (struct ws_cluster){h.system_id, v->major, h.segsize};
+	s->cluster_known = true;
+	return 0;
+}
