@@ -29,7 +29,7 @@ SCRIPTS      := $(patsubst cmd/%,$(O)/bin/%,$(wildcard cmd/walshadow*))
 UNIT         := $(UNIT_SRC:tests/unit/%.c=$(O)/unit/%)
 
 .PHONY: all unit clean
-all: $(TOOLS) $(SCRIPTS)
+all: $(TOOLS) $(SCRIPTS) $(O)/bin/ws-chdb
 
 $(O)/libws.a: $(LIB_OBJ)
 	@rm -f $@
@@ -50,6 +50,10 @@ $(SCRIPTS): $(O)/bin/%: cmd/%
 	@mkdir -p $(@D)
 	install -m 755 $< $@
 
+$(O)/bin/ws-chdb: $(O)/contrib/chdb/ws-chdb.o
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl
+
 # Programs that tests and benches use; not installed.
 $(O)/prog/%: $(O)/tests/prog/%.o $(O)/libws.a
 	@mkdir -p $(@D)
@@ -65,5 +69,5 @@ unit: $(UNIT)
 clean:
 	rm -rf $(O)
 
--include $(LIB_OBJ:.o=.d) $(CMD_SRC:%.c=$(O)/%.d) $(UNIT_SRC:%.c=$(O)/%.d)
+-include $(O)/contrib/chdb/ws-chdb.d $(LIB_OBJ:.o=.d) $(CMD_SRC:%.c=$(O)/%.d) $(UNIT_SRC:%.c=$(O)/%.d)
 .SECONDARY:
