@@ -1,0 +1,245 @@
+/* WAL in, filtered WAL out; see ws/filter.h.
+ *
+ * The input is copied once into `buf`, where records are judged and edited in place.  What lies
+ * before the first record that is not whole is final. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ws/filter.h"
+#include "ws/lsn.h"
+#include "ws/mem.h"
+#include "ws/rewrite.h"
+#include "ws/walread.h"
+
+struct ws_filterstream {
+	struct ws_filter *f;
+	struct ws_walreader *reader;
+	/* bytes not given out yet; lsn is of buf.data[0] */
+	struct ws_buf buf;
+	ws_lsn lsn;
+	size_t given; /* bytes of buf handed out by the last call, dropped by the next */
+	ws_lsn first; /* nothing below it goes out */
+	ws_tli tli;
+	struct ws_pos pos;
+	/* the state as it was where `segment` begins */
+	struct ws_buf state;
+	ws_lsn segment, segment_end;
+	struct ws_filterstat stats[256];
+};
+
+struct ws_filterstream *
+ws_filterstream_new(struct ws_filter *f, uint32_t segsize, uint64_t system_id)
+{
+	struct ws_filterstream *s = ws_calloc(1, sizeof *s);
+
+	s->f = f;
+	s->reader = ws_walreader_new(segsize, system_id, 0);
+	return s;
+}
+
+void
+ws_filterstream_free(struct ws_filterstream *s)
+{
+	if (!s)
+		return;
+	ws_walreader_free(s->reader);
+	ws_buf_free(&s->buf);
+	ws_buf_free(&s->state);
+	free(s);
+}
+
+void
+ws_filterstream_seek(struct ws_filterstream *s, ws_lsn at, struct ws_pos first)
+{
+	ws_walreader_seek(s->reader, at, first.lsn);
+	s->buf.len = s->given = 0;
+	s->lsn = s->first = first.lsn;
+	s->pos = first;
+	s->segment = s->segment_end = 0;
+	s->state.len = 0;
+}
+
+/* Edits the record in buf as judged. */
+static void
+edit(struct ws_filterstream *s, const struct ws_rec *rec, enum ws_verdict verdict)
+{
+	struct ws_walspan span = {s->buf.data, s->lsn, s->buf.len, ws_walreader_segsize(s->reader)};
+	uintptr_t at = (uintptr_t)rec->data - (uintptr_t)s->buf.data;
+	bool in_place = at < s->buf.len;
+
+	if (verdict == WS_BLANK) {
+		if (in_place)
+			ws_rewrite_blank(s->buf.data + at, rec->tot_len);
+		else
+			ws_rewrite_blank_span(&span, rec);
+		return;
+	}
+	/* A tablespace's path: the main data's rest, which ends the record. */
+	uint8_t *copy = ws_malloc(rec->tot_len);
+	struct ws_record r;
+
+	memcpy(copy, rec->data, rec->tot_len);
+	if (ws_record_parse(rec, &r, NULL) == 0 && r.main_len > 4)
+		ws_rewrite_zero(copy, rec->tot_len, rec->tot_len - r.main_len + 4, r.main_len - 4);
+	ws_rewrite_put_span(&span, rec->start, copy, rec->tot_len);
+	free(copy);
+}
+
+/* Before a record is learnt: when it is the first that ends in another segment, the knowledge so
+ * far is what that segment starts with. */
+static void
+enter_segment(struct ws_filterstream *s, const struct ws_rec *rec)
+{
+	uint32_t size = ws_walreader_segsize(s->reader);
+	ws_lsn start = ws_seg_start(rec->end - 1, size);
+
+	s->segment_end = start + size;
+	s->segment = start;
+	s->state.len = 0;
+	/* Not when the stream began inside the segment: its knowledge is from there. */
+	if (start >= s->first)
+		ws_filter_save(s->f, s->pos, ws_walreader_system_id(s->reader), &s->state);
+}
+
+static int
+judge(struct ws_filterstream *s, const struct ws_rec *rec, struct ws_err *err)
+{
+	struct ws_filterstat *st = &s->stats[rec->rmid];
+	enum ws_verdict verdict;
+
+	if (rec->end > s->segment_end)
+		enter_segment(s, rec);
+	if (ws_filter_record(s->f, rec, ws_walreader_ver(s->reader), &verdict, err) != 0)
+		return -1;
+	st->records++;
+	st->bytes += rec->tot_len;
+	if (verdict != WS_KEEP) {
+		if (verdict == WS_BLANK) {
+			st->blanked++;
+			st->blanked_bytes += rec->tot_len;
+		} else {
+			st->rewritten++;
+		}
+		edit(s, rec, verdict);
+	}
+	s->pos = (struct ws_pos){s->tli, rec->end};
+	return 0;
+}
+
+static void
+drop_given(struct ws_filterstream *s)
+{
+	size_t left = s->buf.len - s->given;
+
+	if (left && s->given)
+		memmove(s->buf.data, s->buf.data + s->given, left);
+	s->buf.len = left;
+	s->lsn += s->given;
+	s->given = 0;
+}
+
+/* Hands out buf up to `to`. */
+static void
+give(struct ws_filterstream *s, ws_lsn to, struct ws_filterout *out)
+{
+	size_t n = to > s->lsn ? (size_t)(to - s->lsn) : 0;
+
+	if (n > s->buf.len)
+		n = s->buf.len;
+	*out = (struct ws_filterout){s->tli, s->lsn, s->buf.data, n};
+	s->given = n;
+}
+
+int
+ws_filterstream_feed(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
+                     struct ws_filterout *out, struct ws_err *err)
+{
+	struct ws_rec rec;
+	int rc;
+
+	*out = (struct ws_filterout){0};
+	drop_given(s);
+	s->tli = tli;
+	size_t skip = lsn < s->first ? (size_t)(s->first - lsn < n ? s->first - lsn : n) : 0;
+
+	/* The page's start before `first` is for the reader alone. */
+	if (skip) {
+		if (ws_walreader_feed(s->reader, lsn, p, skip, err) != 0 ||
+		    ws_walreader_next(s->reader, &rec, err) != 0)
+			return -1;
+		lsn += skip;
+		p += skip;
+		n -= skip;
+	}
+	if (lsn != s->lsn + s->buf.len && n)
+		return ws_err_temp(err, "WAL does not follow: " WS_LSN_FMT " after " WS_LSN_FMT, WS_LSN_ARG(lsn),
+		                   WS_LSN_ARG(s->lsn + s->buf.len));
+	size_t held = s->buf.len;
+
+	ws_buf_put(&s->buf, p, n);
+	if (ws_walreader_feed(s->reader, lsn, s->buf.data + held, n, err) != 0)
+		return -1;
+	while ((rc = ws_walreader_next(s->reader, &rec, err)) == 1)
+		if (judge(s, &rec, err) != 0) {
+			rc = -1;
+			break;
+		}
+	/* Without a record yet (the rest of one from before the start) nothing is held. */
+	ws_lsn pending = ws_walreader_pending(s->reader);
+
+	if (rc < 0)
+		give(s, s->pos.lsn, out);
+	else
+		give(s, pending ? pending : UINT64_MAX, out);
+	return rc;
+}
+
+bool
+ws_filterstream_torn(const struct ws_filterstream *s)
+{
+	return ws_walreader_torn(s->reader);
+}
+
+void
+ws_filterstream_rest(struct ws_filterstream *s, struct ws_filterout *out)
+{
+	drop_given(s);
+	give(s, UINT64_MAX, out);
+}
+
+struct ws_pos
+ws_filterstream_pos(const struct ws_filterstream *s)
+{
+	return s->pos;
+}
+
+ws_lsn
+ws_filterstream_segment_state(const struct ws_filterstream *s, const struct ws_buf **state)
+{
+	*state = &s->state;
+	return s->state.len ? s->segment : 0;
+}
+
+const struct ws_filterstat *
+ws_filterstream_stats(const struct ws_filterstream *s)
+{
+	return s->stats;
+}
+
+const struct ws_walver *
+ws_filterstream_ver(const struct ws_filterstream *s)
+{
+	return ws_walreader_ver(s->reader);
+}
+
+uint64_t
+ws_filterstream_system_id(const struct ws_filterstream *s)
+{
+	return ws_walreader_system_id(s->reader);
+}
+
+uint32_t
+ws_filterstream_segsize(const struct ws_filterstream *s)
+{
+	return ws_walreader_segsize(s->reader);
+}
