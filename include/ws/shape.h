@@ -105,6 +105,26 @@ int ws_cathist_list(struct ws_cathist *h, ws_oid db, ws_lsn lsn, ws_oid **oids, 
 int ws_cathist_types(struct ws_cathist *h, ws_oid db, ws_lsn lsn, ws_oid **oids, size_t *n, struct ws_err *err);
 int ws_cathist_databases(struct ws_cathist *h, ws_oid **dbs, size_t *n, struct ws_err *err);
 
+/* Every entry of a database in key order: kind 'R' (p is an encoded relation), 'T' (an encoded type),
+ * 'F' (id is a filenode, oid its relation, 0 nobody), 'C' (relation id changed at lsn).  n == 0 of R and
+ * T: dropped at lsn.  each returns 0 to go on. */
+struct ws_cathist_entry {
+	char kind;
+	uint32_t id;
+	ws_lsn lsn;
+	ws_oid oid;
+	const uint8_t *p;
+	size_t n;
+};
+int ws_cathist_walk(struct ws_cathist *h, ws_oid db,
+                    int (*each)(void *arg, const struct ws_cathist_entry *e, struct ws_err *err), void *arg,
+                    struct ws_err *err);
+
+/* Shapes as text for a person, or as one line of JSON; appended. */
+void ws_rel_text(const struct ws_rel *r, struct ws_buf *out);
+void ws_rel_json(const struct ws_rel *r, struct ws_buf *out);
+void ws_type_json(const struct ws_type *t, struct ws_buf *out);
+
 /* Highest captured position stored with the history itself, and the first (C0).  1/0/-1. */
 int ws_cathist_captured(struct ws_cathist *h, ws_oid db, struct ws_pos *first, struct ws_pos *last, struct ws_err *err);
 

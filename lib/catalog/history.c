@@ -489,3 +489,48 @@ ws_cathist_databases(struct ws_cathist *h, ws_oid **dbs, size_t *n, struct ws_er
 	read_end(h);
 	return rc;
 }
+
+static int
+walk_kind(struct ws_cathist *h, MDB_cursor *c, char kind, ws_oid db,
+          int (*each)(void *arg, const struct ws_cathist_entry *e, struct ws_err *err), void *arg,
+          struct ws_err *err)
+{
+	struct hist_key from = hist_key_object(kind, db, 0, UINT64_MAX);
+	MDB_val k = hist_val(&from), v;
+	int rc = mdb_cursor_get(c, &k, &v, MDB_SET_RANGE), stop = 0;
+
+	while (!rc && !stop && k.mv_size == from.n && !memcmp(k.mv_data, from.b, 5)) {
+		const uint8_t *p = k.mv_data;
+		struct ws_cathist_entry e = {.kind = kind, .p = v.mv_data, .n = v.mv_size};
+
+		e.id = kind == 'C' ? (uint32_t)get_be(p + 13, 4) : hist_key_id(p);
+		e.lsn = kind == 'C' ? get_be(p + 5, 8) : hist_key_lsn(p);
+		e.oid = kind == 'F' && v.mv_size == 4 ? ws_le32(v.mv_data) : 0;
+		stop = each(arg, &e, err);
+		rc = mdb_cursor_get(c, &k, &v, MDB_NEXT);
+	}
+	if (stop)
+		return stop;
+	return rc && rc != MDB_NOTFOUND ? hist_fail(h, rc, err, "cannot read") : 0;
+}
+
+int
+ws_cathist_walk(struct ws_cathist *h, ws_oid db,
+                int (*each)(void *arg, const struct ws_cathist_entry *e, struct ws_err *err), void *arg,
+                struct ws_err *err)
+{
+	MDB_txn *txn = read_begin(h, err);
+	MDB_cursor *c;
+
+	if (!txn)
+		return -1;
+	int rc = open_cursor(h, txn, &c, err);
+
+	if (rc == 0) {
+		for (const char *kind = "CFRT"; *kind && rc == 0; kind++)
+			rc = walk_kind(h, c, *kind, db, each, arg, err);
+		mdb_cursor_close(c);
+	}
+	read_end(h);
+	return rc;
+}

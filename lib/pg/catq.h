@@ -20,6 +20,9 @@ void catq_array(struct ws_buf *sql, const ws_oid *v, size_t n);
 /* Runs sql and adds its only column. */
 int catq_fetch_oids(struct ws_pg *c, const char *sql, const char *what, struct catq_oids *out, struct ws_err *err);
 
+/* conninfo with another database; malloc'd.  NULL: malformed. */
+char *catq_conninfo(const char *conninfo, const char *dbname, struct ws_err *err);
+
 ws_oid catq_oid(const PGresult *res, int row, int col);   /* NULL: 0 */
 int catq_int(const PGresult *res, int row, int col);      /* NULL: 0 */
 char catq_char(const PGresult *res, int row, int col);    /* NULL or empty: 0 */

@@ -47,39 +47,6 @@ open_session(const char *conninfo, struct ws_err *err)
 	return c;
 }
 
-/* conninfo with another database: libpq takes the last of equal keys. */
-static char *
-with_database(const char *conninfo, const char *dbname, struct ws_err *err)
-{
-	struct ws_buf b = {0};
-	PQconninfoOption *opts = PQconninfoParse(conninfo, NULL);
-
-	if (!opts && (strchr(conninfo, '=') || strstr(conninfo, "://"))) {
-		ws_err_usage(err, "malformed connection string");
-		return NULL;
-	}
-	for (PQconninfoOption *o = opts; o && o->keyword; o++) {
-		if (!o->val || !strcmp(o->keyword, "dbname"))
-			continue;
-		ws_buf_printf(&b, "%s='", o->keyword);
-		for (const char *p = o->val; *p; p++) {
-			if (*p == '\'' || *p == '\\')
-				ws_buf_putc(&b, '\\');
-			ws_buf_putc(&b, (uint8_t)*p);
-		}
-		ws_buf_puts(&b, "' ");
-	}
-	PQconninfoFree(opts);
-	ws_buf_puts(&b, "dbname='");
-	for (const char *p = dbname; *p; p++) {
-		if (*p == '\'' || *p == '\\')
-			ws_buf_putc(&b, '\\');
-		ws_buf_putc(&b, (uint8_t)*p);
-	}
-	ws_buf_puts(&b, "'");
-	return ws_buf_cstr(&b);
-}
-
 /* Waits until no catalog is being rewritten and writes `# TLI LSN`, the position from before the
  * look: whatever starts later is seen in the WAL. */
 static int
@@ -128,7 +95,7 @@ quiet_position(struct ws_pg *c, uint64_t until, struct ws_buf *out, struct ws_er
 static int
 list_files(const char *conninfo, const char *dbname, bool shared, struct ws_buf *out, struct ws_err *err)
 {
-	char *full = with_database(conninfo, dbname, err);
+	char *full = catq_conninfo(conninfo, dbname, err);
 	struct ws_pg *c = full ? open_session(full, err) : NULL;
 	PGresult *res = c ? ws_pg_exec(c, files_sql, "cannot read pg_class", err) : NULL;
 	int rc = res ? 0 : -1;

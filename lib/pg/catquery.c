@@ -74,6 +74,38 @@ catq_bool(const PGresult *res, int row, int col)
 	return PQgetvalue(res, row, col)[0] == 't';
 }
 
+/* A value of a connection string, quoted. */
+static void
+put_quoted(struct ws_buf *b, const char *key, const char *value)
+{
+	ws_buf_printf(b, "%s='", key);
+	for (const char *p = value; *p; p++) {
+		if (*p == '\'' || *p == '\\')
+			ws_buf_putc(b, '\\');
+		ws_buf_putc(b, (uint8_t)*p);
+	}
+	ws_buf_puts(b, "' ");
+}
+
+char *
+catq_conninfo(const char *conninfo, const char *dbname, struct ws_err *err)
+{
+	struct ws_buf b = {0};
+	PQconninfoOption *opts = PQconninfoParse(conninfo, NULL);
+
+	/* Anything else is the name of a database, as for psql -d. */
+	if (!opts && (strchr(conninfo, '=') || strstr(conninfo, "://"))) {
+		ws_err_usage(err, "malformed connection string");
+		return NULL;
+	}
+	for (PQconninfoOption *o = opts; o && o->keyword; o++)
+		if (o->val && strcmp(o->keyword, "dbname"))
+			put_quoted(&b, o->keyword, o->val);
+	PQconninfoFree(opts);
+	put_quoted(&b, "dbname", dbname);
+	return ws_buf_cstr(&b);
+}
+
 int
 catq_fetch_oids(struct ws_pg *c, const char *sql, const char *what, struct catq_oids *out, struct ws_err *err)
 {
