@@ -1,0 +1,156 @@
+# Source table against destination table: every row, every column, as text that both servers can
+# make exactly.  Floating-point numbers are compared by their bits, bytea by hex, and a NULL is
+# told apart from every value.  What is compared how depends on both types, see cmp_pair.
+# shellcheck shell=bash
+
+# pg_to_ch_compare NAME[/DATABASE] SCHEMA.TABLE CHDATABASE.CHTABLE [DESC [WHERE]]
+#
+# One test.  The columns are the source's (stored ones; WHERE narrows its rows); the destination is
+# read FINAL and without tombstones.  A column that is missing there fails, and so does one too
+# many, unless its name begins with an underscore or is listed in CMP_IGNORE.  An array that is
+# NULL equals an empty one where the destination has Array, which knows no NULL.
+pg_to_ch_compare() {
+  local server=$1 table=$2 target=$3 desc=${4:-"$2 equals $3"} where=${5:-true}
+  local a=$T/.compare.source b=$T/.compare.destination n
+  if ! cmp_plan "$server" "$table" "$target"; then
+    fail "$desc" "$CMP_PROBLEM"
+    return
+  fi
+  if ! sql "$server" "SET TimeZone = 'UTC'" "SET DateStyle = 'ISO'" "SET IntervalStyle = 'postgres'" \
+    "SET client_encoding = 'UTF8'" "SELECT $CMP_PG FROM $table WHERE $where" >"$a" 2>"$a.err"; then
+    fail "$desc" "source: $(cat "$a.err")"
+    return
+  fi
+  if ! ch "SELECT $CMP_CH FROM $CMP_FROM FORMAT TSVRaw" >"$b" 2>"$b.err"; then
+    fail "$desc" "destination: $(cat "$b.err")"
+    return
+  fi
+  sort -o "$a" "$a"
+  sort -o "$b" "$b"
+  n=$(wc -l <"$a")
+  if cmp -s "$a" "$b"; then
+    pass "$desc ($n rows, md5 $(md5sum <"$a" | cut -c 1-12))"
+    return
+  fi
+  fail "$desc" "rows: source $n, destination $(wc -l <"$b"), only in source" \
+    "$(comm -23 "$a" "$b" | wc -l), only in destination $(comm -13 "$a" "$b" | wc -l)" \
+    "columns (NULL is N, a value begins with v): ${CMP_NAMES[*]}" \
+    "$(diff -U0 --label source --label destination "$a" "$b" | head -n 24 | cut -c 1-600)"
+}
+
+# Makes the two lists of expressions, CMP_PG and CMP_CH, and CMP_FROM; or says CMP_PROBLEM.
+cmp_plan() {
+  local server=$1 table=$2 target=$3 name type array rest cht
+  local db=${3%%.*} tab=${3#*.} final='' where=''
+  local -A chtype=()
+  CMP_PG='' CMP_CH='' CMP_NAMES=() CMP_PROBLEM=''
+  while IFS=$'\t' read -r name cht; do
+    chtype[$name]=$cht
+  done < <(ch "SELECT name, type FROM system.columns WHERE database = '$db' AND table = '$tab'
+    AND default_kind != 'ALIAS' FORMAT TSVRaw")
+  if [ ${#chtype[@]} = 0 ]; then
+    CMP_PROBLEM="the destination has no table $target"
+    return 1
+  fi
+  while IFS=$'\t' read -r name type array rest; do
+    CMP_NAMES+=("$name")
+    if [ -z "${chtype[$name]:-}" ]; then
+      CMP_PROBLEM+="the destination lacks column $name; "
+      continue
+    fi
+    cmp_pair "\"${name//\"/\"\"}\"" "$type" "$array" "\`${name//\`/\\\`}\`" "${chtype[$name]}"
+    CMP_PG+="${CMP_PG:+ || E'\\t' || }$PAIR_PG"
+    CMP_CH+="${CMP_CH:+, '\\t', }$PAIR_CH"
+    unset "chtype[$name]"
+  done < <(cmp_source_columns "$server" "$table")
+  for name in "${!chtype[@]}"; do
+    [[ $name == _* || " ${CMP_IGNORE:-} " == *" $name "* ]] ||
+      CMP_PROBLEM+="the destination has column $name, the source has not; "
+  done
+  [ -n "$CMP_PG" ] || CMP_PROBLEM+="the source has no table $table, or it has no columns; "
+  [ -z "$CMP_PROBLEM" ] || return 1
+  CMP_CH="concat($CMP_CH, '')"
+  [[ $(ch "SELECT engine FROM system.tables WHERE database = '$db' AND name = '$tab'") != *Replacing* ]] ||
+    final=' FINAL'
+  [ -z "${chtype[_is_deleted]:-}" ] || where=' WHERE _is_deleted = 0'
+  CMP_FROM="\`$db\`.\`$tab\`$final$where"
+}
+
+# Name, type (a domain's base type, an array's element type) and whether it is an array.
+cmp_source_columns() {
+  sql "$1" "
+    WITH RECURSIVE c AS (
+      SELECT attname, attnum, atttypid AS typ FROM pg_attribute
+      WHERE attrelid = '${2//\'/\'\'}'::regclass AND attnum > 0 AND NOT attisdropped
+        AND attgenerated <> 'v'
+      UNION ALL
+      SELECT attname, attnum, typbasetype FROM c JOIN pg_type ON pg_type.oid = typ WHERE typtype = 'd')
+    SELECT format(E'%s\t%s\t%s', attname, coalesce(e.typname, t.typname), (e.oid IS NOT NULL)::int)
+    FROM c JOIN pg_type t ON t.oid = typ
+      LEFT JOIN pg_type e ON e.oid = t.typelem AND t.typsubscript = 'array_subscript_handler'::regproc
+    WHERE t.typtype <> 'd' ORDER BY attnum"
+}
+
+# cmp_pair PGCOLUMN PGTYPE ISARRAY CHCOLUMN CHTYPE: sets PAIR_PG and PAIR_CH.
+cmp_pair() {
+  local pg=$1 type=$2 array=$3 ch=$4 cht=$5
+  if [[ $cht == Array\(* ]] && [ "$array" = 1 ]; then
+    cht=${cht#Array(}
+    cmp_value e "$type" e "${cht%)}"
+    PAIR_PG="'[' || coalesce((SELECT string_agg(coalesce($VALUE_PG, 'N'), ',' ORDER BY o)
+      FROM unnest($pg) WITH ORDINALITY AS u (e, o)), '') || ']'"
+    PAIR_CH="'[', arrayStringConcat(arrayMap(e -> $VALUE_CH, $ch), ','), ']'"
+    return
+  fi
+  [ "$array" = 0 ] || type=array
+  cmp_value "$pg" "$type" "$ch" "$cht"
+  PAIR_PG="coalesce($VALUE_PG, 'N')"
+  PAIR_CH=$VALUE_CH
+}
+
+# cmp_value: the same for one value: 'v' and its text, or NULL in VALUE_PG, 'N' in VALUE_CH.
+cmp_value() {
+  local pg=$1 type=$2 ch=$3 cht=$4 p c
+  local bare=$cht v="assumeNotNull($3)"
+  bare=${bare#LowCardinality(}
+  bare=${bare#Nullable(}
+  case $type:$bare in
+  float[48]:Float*)
+    p="encode(${type}send($pg), 'hex')"
+    c="lower(hex(reverse(reinterpretAsFixedString($v))))"
+    ;;
+  numeric:Decimal*)
+    p="trim_scale($pg)::text"
+    c="toString($v)"
+    ;;
+  timestamp:DateTime*)
+    p="to_char($pg, 'YYYY-MM-DD HH24:MI:SS.US')"
+    c="toString(toDateTime64($v, 6, 'UTC'))"
+    ;;
+  timestamptz:DateTime*)
+    p="to_char($pg AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
+    c="toString(toDateTime64($v, 6, 'UTC'))"
+    ;;
+  bytea:String* | bytea:FixedString*)
+    p="encode($pg, 'hex')"
+    c="lower(hex($v))"
+    ;;
+  bool:Bool*)
+    p="$pg::text"
+    c="toString($v)"
+    ;;
+  bool:*)
+    p="($pg::int)::text"
+    c="toString($v)"
+    ;;
+  *)
+    # The output function: a cast to text would cut the blanks of a bpchar.
+    p="format('%s', $pg)"
+    c="toString($v)"
+    ;;
+  esac
+  VALUE_PG="CASE WHEN $pg IS NULL THEN NULL ELSE 'v' || replace(replace(replace(replace($p,
+    '\\', '\\\\'), E'\\n', '\\n'), E'\\t', '\\t'), E'\\r', '\\r') END"
+  VALUE_CH="if(isNull($ch), 'N', concat('v', replaceAll(replaceAll(replaceAll(replaceAll($c,
+    '\\\\', '\\\\\\\\'), '\\n', '\\\\n'), '\\t', '\\\\t'), '\\r', '\\\\r')))"
+}

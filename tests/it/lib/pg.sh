@@ -1,0 +1,174 @@
+# PostgreSQL servers by name.  PG_MAJOR says which major (for_majors sets it; else the last of
+# WS_MAJORS).  A server listens on the Unix socket folder $T/s and on a loopback port; superuser
+# `postgres`, no password.  Its data is $T/NAME.
+# shellcheck shell=bash
+
+: "${WS_MAJORS:=16 17 18}"
+: "${PG_MAJOR:=${WS_MAJORS##* }}"
+declare -A PG_PORT=() PG_MAJOR_OF=() PG_BIN_CACHE=()
+
+# pg_bin [MAJOR]: sets PGBIN to the folder with the server programs.
+pg_bin() {
+  local major=${1:-$PG_MAJOR}
+  if [ -z "${PG_BIN_CACHE[$major]:-}" ]; then
+    PG_BIN_CACHE[$major]=$("$TOP/tests/rig/pg" "$major") || bail_out "no PostgreSQL $major"
+  fi
+  PGBIN=${PG_BIN_CACHE[$major]}
+}
+
+# pg_tool NAME [MAJOR]: sets PGTOOL to a program: the major's own, else that of a newer one,
+# which clients allow (psql, pgbench, pg_basebackup, pg_receivewal, pg_recvlogical).
+pg_tool() {
+  local major
+  for major in "${2:-$PG_MAJOR}" 17 18; do
+    pg_bin "$major"
+    PGTOOL=$PGBIN/$1
+    [ ! -x "$PGTOOL" ] || return 0
+  done
+  bail_out "no $1 for PostgreSQL ${2:-$PG_MAJOR}"
+}
+
+# pg_init NAME [INITDB-OPTION...]: a new cluster; pg_conf changes it before pg_start.
+pg_init() {
+  local name=$1
+  shift
+  pg_bin
+  mkdir -p "$T/s"
+  free_port
+  PG_PORT[$name]=$PORT
+  PG_MAJOR_OF[$name]=$PG_MAJOR
+  rm -rf "${T:?}/$name"
+  "$PGBIN/initdb" -D "$T/$name" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync \
+    "$@" >"$T/$name.initdb" 2>&1 ||
+    bail_out "initdb $PG_MAJOR: $(tail -n 3 "$T/$name.initdb")"
+  pg_conf "$name" wal_level=logical fsync=off shared_buffers=32MB jit=off \
+    max_wal_senders=20 max_replication_slots=20 "listen_addresses='127.0.0.1'" \
+    "unix_socket_directories='$T/s'" "port=$PORT" logging_collector=off \
+    log_line_prefix="'%m [%p] %q%a '" "log_timezone='UTC'" "timezone='UTC'"
+  # 17 and 18 have a libc of their own, which does not load the system's name services.
+  printf 'local all all trust\nhost all all 127.0.0.1/32 trust\n%s\n%s\n' \
+    'local replication all trust' 'host replication all 127.0.0.1/32 trust' \
+    >"$T/$name/pg_hba.conf"
+}
+
+# pg_conf NAME 'KEY=VALUE'...: appended to postgresql.conf; pg_reload or pg_restart makes it count.
+pg_conf() {
+  local name=$1
+  shift
+  printf '%s\n' "$@" >>"$T/$name/postgresql.conf"
+}
+
+pg_data() { echo "$T/$1"; }
+
+# pg_adopt NAME DIR: a data folder made otherwise (a base backup, a promoted copy) as a server.
+pg_adopt() {
+  local name=$1 dir=$2
+  free_port
+  PG_PORT[$name]=$PORT
+  PG_MAJOR_OF[$name]=$PG_MAJOR
+  if [ ! "$dir" -ef "$T/$name" ]; then
+    rm -rf "${T:?}/$name"
+    mv "$dir" "$T/$name"
+  fi
+  chmod 700 "$T/$name"
+  pg_conf "$name" "port=$PORT" "unix_socket_directories='$T/s'"
+}
+
+# pg_launch NAME: starts it without waiting; pg_start NAME: and waits until it takes queries.
+pg_launch() {
+  pg_bin "${PG_MAJOR_OF[$1]}"
+  # shellcheck disable=SC2034 # proc.sh uses it
+  PROC_STOP[$1]=INT
+  bg "$1" "$PGBIN/postgres" -D "$T/$1"
+}
+
+pg_start() {
+  pg_launch "$1"
+  wait_for -t 60 -m "PostgreSQL $1" pg_up_or_dead "$1"
+  alive "$1" || bail_out "PostgreSQL $1 does not start: $(tail -n 3 "$T/$1.err")"
+}
+
+pg_up_or_dead() { ! alive "$1" || sql "$1" 'SELECT 1'; }
+
+# pg_new NAME [INITDB-OPTION...]: pg_init and pg_start.
+pg_new() {
+  pg_init "$@"
+  pg_start "$1"
+}
+
+# pg_stop NAME [fast|smart|immediate]; pg_kill NAME: as a crash, every process of it.
+pg_stop() {
+  case ${2:-fast} in
+  fast) stop "$1" INT 60 ;;
+  smart) stop "$1" TERM 60 ;;
+  immediate) stop "$1" QUIT 60 ;;
+  esac
+}
+
+pg_kill() {
+  kill9 "$1"
+  # Its children see that the postmaster is gone; a new one waits for none of them.
+  wait_for -m "the processes of $1" pg_no_process "$1"
+  rm -f "$T/$1/postmaster.pid"
+}
+
+pg_no_process() {
+  local dir
+  for dir in /proc/[0-9]*; do
+    [ "$(readlink "$dir/cwd" 2>/dev/null)" != "$T/$1" ] || return 1
+  done
+}
+
+pg_restart() { pg_stop "$1" && pg_start "$1"; }
+pg_reload() { kill -HUP "${PROC_PID[$1]}"; }
+
+# pg_conninfo NAME [DATABASE]: over the socket; pg_conninfo_tcp: over the port.
+pg_conninfo() {
+  echo "host=$T/s port=${PG_PORT[$1]} user=postgres dbname=${2:-postgres}"
+}
+
+pg_conninfo_tcp() {
+  echo "host=127.0.0.1 port=${PG_PORT[$1]} user=postgres dbname=${2:-postgres}"
+}
+
+# sql NAME[/DATABASE] [SQL...]: unaligned, tuples only, stops at the first error.  Each SQL is a
+# call of its own (psql -c); without any, stdin is read.
+sql() {
+  local name=${1%%/*} db=postgres args=() s
+  [[ $1 != */* ]] || db=${1#*/}
+  shift
+  for s; do
+    args+=(-c "$s")
+  done
+  pg_tool psql
+  "$PGTOOL" -XAtq -v ON_ERROR_STOP=1 -d "$(pg_conninfo "$name" "$db")" "${args[@]}"
+}
+
+# pgbench NAME[/DATABASE] OPTION...: in the foreground, output on stdout and stderr.
+pgbench() {
+  local name=${1%%/*} db=postgres
+  [[ $1 != */* ]] || db=${1#*/}
+  shift
+  pg_tool pgbench
+  "$PGTOOL" -h "$T/s" -p "${PG_PORT[$name]}" -U postgres "$@" "$db"
+}
+
+# pg_lsn NAME: the end of what it has written.
+pg_lsn() { sql "$1" 'SELECT pg_current_wal_lsn()'; }
+
+# lsn_num LSN: as a number.
+lsn_num() { echo $(((16#${1%/*} << 32) + 16#${1#*/})); }
+
+# lsn_ge A B: is A at or past B?
+lsn_ge() { [ -n "$1" ] && [ -n "$2" ] && [ "$(lsn_num "$1")" -ge "$(lsn_num "$2")" ]; }
+
+# pos_lsn FILE: the LSN of a position file ("TLI LSN"); pos_ge FILE LSN: is it there?
+pos_lsn() {
+  local tli lsn
+  read -r tli lsn 2>/dev/null <"$1" && [ -n "$tli" ] && echo "$lsn"
+}
+
+pos_ge() {
+  local lsn
+  lsn=$(pos_lsn "$1") && lsn_ge "$lsn" "$2"
+}

@@ -1,0 +1,188 @@
+# Background processes by name, waiting, and the accounting that leaves none behind.
+#
+# Everything started here is killed by the kernel when the test dies, whatever kills it; so call
+# these functions in the test's own shell, not in $(...) or (...).
+# shellcheck shell=bash
+
+declare -A PROC_PID=()
+# A signal other than TERM to stop a process with.
+declare -A PROC_STOP=()
+PROC_NAMES=()
+
+now_ms() {
+  local t=${EPOCHREALTIME/[.,]/}
+  echo "${t%???}"
+}
+
+# wait_for [-t SECONDS] [-m WHAT] COMMAND [ARG...]: until the command succeeds; polls, and says
+# what it waited for when it gives up.
+wait_for() {
+  local limit=${WS_IT_TIMEOUT:-30} what='' end
+  while [[ ${1:-} == -[tm] ]]; do
+    case $1 in
+    -t) limit=$2 ;;
+    -m) what=$2 ;;
+    esac
+    shift 2
+  done
+  end=$(($(now_ms) + limit * 1000))
+  until "$@" >/dev/null 2>&1; do
+    if [ "$(now_ms)" -gt "$end" ]; then
+      diag "waited $limit s in vain for: ${what:-$*}"
+      return 1
+    fi
+    proc_nap
+  done
+}
+
+# A short rest that cannot outlive us: reading from something that never comes.
+proc_nap() {
+  read -r -t 0.03 <> <(:) || :
+}
+
+# wait_for_is WANTED COMMAND [ARG...]: until the command prints WANTED.
+wait_for_is() {
+  local want=$1 got
+  shift
+  wait_for -m "'$want' from: $*" proc_prints "$want" "$@" && return 0
+  got=$("$@" 2>&1)
+  diag "  got: ${got:0:500}"
+  return 1
+}
+
+proc_prints() {
+  local want=$1
+  shift
+  [ "$("$@" 2>/dev/null)" = "$want" ]
+}
+
+# bg NAME COMMAND [ARG...]: starts it; output in $T/NAME.out and $T/NAME.err (appended).  With
+# BG_IN and BG_OUT set, for that call, to a file or fifo, these are its stdin and stdout.
+bg() {
+  local name=$1
+  shift
+  if alive "$name"; then
+    bail_out "bg: $name is running already"
+  fi
+  [[ " ${PROC_NAMES[*]-} " == *" $name "* ]] || PROC_NAMES+=("$name")
+  if [ -n "${BG_OUT:-}" ]; then
+    setpriv --pdeathsig KILL "$@" <"${BG_IN:-/dev/null}" >"$BG_OUT" 2>>"$T/$name.err" &
+  else
+    setpriv --pdeathsig KILL "$@" <"${BG_IN:-/dev/null}" >>"$T/$name.out" 2>>"$T/$name.err" &
+  fi
+  PROC_PID[$name]=$!
+}
+
+pid_of() { echo "${PROC_PID[$1]:-}"; }
+
+# alive NAME: is it running?
+alive() {
+  local pid=${PROC_PID[$1]:-} state
+  [ -n "$pid" ] && [ -e "/proc/$pid/stat" ] &&
+    state=$(sed 's/.*) //; s/ .*//' "/proc/$pid/stat" 2>/dev/null) && [ "$state" != Z ]
+}
+
+not_alive() { ! alive "$1"; }
+
+# wait_exit NAME [SECONDS]: waits for its end; STATUS is its exit status.  A process that does not
+# end in time is killed, and the call fails.
+wait_exit() {
+  local name=$1 pid=${PROC_PID[$1]:-} rc=0
+  [ -n "$pid" ] || return 1
+  if ! wait_for -t "${2:-30}" -m "the end of $name" not_alive "$name"; then
+    kill -KILL "$pid" 2>/dev/null
+    rc=1
+  fi
+  wait "$pid" 2>/dev/null
+  STATUS=$?
+  unset "PROC_PID[$name]"
+  return $rc
+}
+
+# stop NAME [SIGNAL [SECONDS]]: asks it to end (TERM) and waits; STATUS is its exit status.
+stop() {
+  local pid=${PROC_PID[$1]:-}
+  [ -n "$pid" ] || return 1
+  kill "-${2:-TERM}" "$pid" 2>/dev/null
+  wait_exit "$1" "${3:-30}"
+}
+
+# kill9 NAME: as a crash.
+kill9() {
+  stop "$1" KILL 2>/dev/null # bash would report it
+  # shellcheck disable=SC2034 # for the test
+  STATUS=137
+}
+
+# log_has NAME REGEX: has its stderr a line like this?
+log_has() { grep -Eq -- "$2" "$T/$1.err" 2>/dev/null; }
+
+# Processes of this test: those that work in its folder, which children inherit.
+proc_left() {
+  local dir pid cwd
+  for dir in /proc/[0-9]*; do
+    pid=${dir#/proc/}
+    case $pid in
+    "$$" | "$BASHPID") continue ;;
+    esac
+    cwd=$(readlink "$dir/cwd" 2>/dev/null) || continue
+    if [[ $cwd == "$T" || $cwd == "$T"/* ]]; then
+      echo "$pid"
+    fi
+  done
+}
+
+proc_none_left() { [ -z "$(proc_left)" ]; }
+
+# Stops what runs, newest first, so that clients go before their servers.
+proc_stop_all() {
+  local i name
+  for ((i = ${#PROC_NAMES[@]} - 1; i >= 0; i--)); do
+    name=${PROC_NAMES[i]}
+    [ -n "${PROC_PID[$name]:-}" ] || continue
+    stop "$name" "${PROC_STOP[$name]:-TERM}" 20
+  done
+}
+
+# Stops everything; a process that is left behind then is a failed test.
+proc_check() {
+  local pid
+  proc_stop_all
+  wait_for -t 10 -m 'the last processes' proc_none_left && return 0
+  for pid in $(proc_left); do
+    diag "left behind: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)"
+    kill -KILL "$pid" 2>/dev/null
+  done
+  fail 'no process is left behind'
+}
+
+# The same at the end of a test that went wrong: quick and without words.
+proc_finish() {
+  local name pid
+  for name in "${!PROC_PID[@]}"; do
+    kill -KILL "${PROC_PID[$name]}" 2>/dev/null
+  done
+  wait 2>/dev/null
+  for pid in $(proc_left); do
+    kill -KILL "$pid" 2>/dev/null
+  done
+  wait_for -t 5 proc_none_left
+}
+
+# free_port: sets PORT to a free loopback port, reserved for this test among tests; below the
+# range that the kernel uses for outgoing connections.
+free_port() {
+  local fd dir=/tmp/wsit-ports-$UID range=${WS_IT_PORTS:-20000-29999} i
+  local low=${range%-*} high=${range#*-}
+  mkdir -p "$dir"
+  for ((i = 0; i < 2000; i++)); do
+    PORT=$((low + (RANDOM * 32768 + RANDOM) % (high - low + 1)))
+    exec {fd}>"$dir/$PORT"
+    # The lock goes with this shell and its children.
+    if flock -n "$fd" && ! (exec 3<>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; then
+      return 0
+    fi
+    exec {fd}>&-
+  done
+  bail_out 'no free port'
+}
