@@ -62,6 +62,12 @@ record_ok_sw(const uint8_t *rec, uint32_t len)
 HW_TARGET static inline uint32_t
 hw_run(uint32_t crc, const uint8_t *b, size_t n)
 {
+	for (; n >= 32; n -= 32, b += 32) {
+		crc = HW8(crc, ws_le64(b));
+		crc = HW8(crc, ws_le64(b + 8));
+		crc = HW8(crc, ws_le64(b + 16));
+		crc = HW8(crc, ws_le64(b + 24));
+	}
 	for (; n >= 8; n -= 8, b += 8)
 		crc = HW8(crc, ws_le64(b));
 	if (n & 4) {

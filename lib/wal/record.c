@@ -30,19 +30,34 @@ ws_rmgr_name(uint8_t rmid, char *buf)
 	return buf;
 }
 
-/* The image part of a block header.  Returns what is wrong, or NULL. */
+/* Little-endian loads that move on; the caller has checked that the bytes are there. */
+#define TAKE8(p)  (*(p)++)
+#define TAKE16(p) ((p) += 2, ws_le16((p) - 2))
+#define TAKE32(p) ((p) += 4, ws_le32((p) - 4))
+
+#define NEED(n)                                                                                    \
+	if ((size_t)(end - p) < (size_t)(n))                                                           \
+	return cut_off
+
+static const char cut_off[] = "lengths do not add up to the record's";
+
+/* The image part of a block header at *at.  Returns what is wrong, or NULL. */
 static const char *
-parse_image(struct ws_cursor *c, struct ws_block *b)
+parse_image(const uint8_t **at, const uint8_t *end, struct ws_block *b)
 {
-	b->img_len = ws_cur_u16(c);
-	b->hole_off = ws_cur_u16(c);
-	b->img_info = ws_cur_u8(c);
+	const uint8_t *p = *at;
+
+	NEED(7); /* with the hole's length, or the block number that comes anyway */
+	b->img_len = TAKE16(p);
+	b->hole_off = TAKE16(p);
+	b->img_info = TAKE8(p);
 	bool hole = b->img_info & WS_IMG_HAS_HOLE, compressed = b->img_info & IMG_COMPRESSED;
 
 	if (compressed)
-		b->hole_len = hole ? ws_cur_u16(c) : 0;
+		b->hole_len = (uint16_t)(hole ? TAKE16(p) : 0);
 	else
 		b->hole_len = b->img_len <= WS_PAGE_SIZE ? (uint16_t)(WS_PAGE_SIZE - b->img_len) : 0;
+	*at = p;
 	if (hole && (!b->hole_off || !b->hole_len || b->img_len >= WS_PAGE_SIZE))
 		return "block image with a hole of no place";
 	if (!hole && (b->hole_off || b->hole_len))
@@ -54,48 +69,55 @@ parse_image(struct ws_cursor *c, struct ws_block *b)
 	return NULL;
 }
 
-/* One block header after its id.  *rel is the locator that a same-relation block repeats. */
-static const char *
-parse_block(struct ws_cursor *c, struct ws_block *b, const struct ws_block *before)
+/* One block header at *at, after its id.  before is the block that a same-relation one repeats. */
+static inline const char *
+parse_block(const uint8_t **at, const uint8_t *end, struct ws_block *b, const struct ws_block *before)
 {
-	uint8_t fork_flags = ws_cur_u8(c);
+	const uint8_t *p = *at;
+
+	NEED(3 + 4);
+	uint8_t fork_flags = TAKE8(p);
 
 	b->fork = fork_flags & BKP_FORK_MASK;
 	b->flags = fork_flags & 0xF0;
-	b->data_len = ws_cur_u16(c);
-	b->img = b->data = NULL;
-	b->img_len = b->hole_off = b->hole_len = 0;
+	b->data_len = TAKE16(p);
 	b->img_info = 0;
+	b->img_len = b->hole_off = b->hole_len = 0;
+	b->img = b->data = NULL;
 	if (!(b->flags & WS_BKP_HAS_DATA) != !b->data_len)
 		return "block data flag and length disagree";
 	if (b->flags & WS_BKP_HAS_IMAGE) {
-		const char *wrong = parse_image(c, b);
+		const char *wrong = parse_image(&p, end, b);
 
 		if (wrong)
 			return wrong;
 	}
 	if (!(b->flags & BKP_SAME_REL)) {
-		const uint8_t *p = ws_cur_bytes(c, 12);
-
-		if (p)
-			b->loc = (struct ws_locator){ws_le32(p), ws_le32(p + 4), ws_le32(p + 8)};
+		NEED(12 + 4);
+		b->loc.spc = TAKE32(p);
+		b->loc.db = TAKE32(p);
+		b->loc.rel = TAKE32(p);
 	} else if (before) {
+		NEED(4);
 		b->loc = before->loc;
 	} else {
 		return "block repeats a relation that no block named";
 	}
-	b->blkno = ws_cur_u32(c);
+	b->blkno = TAKE32(p);
+	*at = p;
 	return NULL;
 }
 
-/* The headers, up to the main data's.  *payload sums what is to follow them. */
+/* The headers from *at on, which is then behind them.  *payload sums what is to follow. */
 static const char *
-parse_headers(struct ws_cursor *c, struct ws_record *out, size_t *payload)
+parse_headers(const uint8_t **at, const uint8_t *end, struct ws_record *out, size_t *payload)
 {
+	const uint8_t *p = *at;
+	size_t sum = 0;
 	int last_id = -1;
 
-	while (ws_cur_left(c) > *payload) {
-		uint8_t id = ws_cur_u8(c);
+	while ((size_t)(end - p) > sum) {
+		uint8_t id = TAKE8(p);
 
 		if (id < WS_REC_MAX_BLOCKS) {
 			struct ws_block *b = &out->blocks[out->nblocks];
@@ -103,31 +125,41 @@ parse_headers(struct ws_cursor *c, struct ws_record *out, size_t *payload)
 			if (id <= last_id)
 				return "block ids out of order";
 			last_id = b->id = id;
-			const char *wrong = parse_block(c, b, out->nblocks ? b - 1 : NULL);
+			const char *wrong = parse_block(&p, end, b, out->nblocks ? b - 1 : NULL);
 
 			if (wrong)
 				return wrong;
 			out->nblocks++;
-			*payload += (size_t)b->data_len + b->img_len;
-		} else if (id == ID_SHORT || id == ID_LONG) {
-			out->main_len = id == ID_SHORT ? ws_cur_u8(c) : ws_cur_u32(c);
-			*payload += out->main_len;
-			return NULL; /* always the last header */
+			sum += (size_t)b->data_len + b->img_len;
+		} else if (id == ID_SHORT) {
+			NEED(1);
+			out->main_len = TAKE8(p);
+			sum += out->main_len;
+			break; /* always the last header */
+		} else if (id == ID_LONG) {
+			NEED(4);
+			out->main_len = TAKE32(p);
+			sum += out->main_len;
+			break;
 		} else if (id == ID_ORIGIN) {
-			out->origin = ws_cur_u16(c);
+			NEED(2);
+			out->origin = TAKE16(p);
 		} else if (id == ID_TOPLEVEL) {
-			out->toplevel_xid = ws_cur_u32(c);
+			NEED(4);
+			out->toplevel_xid = TAKE32(p);
 		} else {
 			return "unknown header id";
 		}
 	}
-	return NULL;
+	*at = p;
+	*payload = sum;
+	return (size_t)(end - p) == sum ? NULL : cut_off;
 }
 
 int
 ws_record_parse(const struct ws_rec *rec, struct ws_record *out, struct ws_err *err)
 {
-	struct ws_cursor c = {rec->data + WS_REC_HDR_SIZE, rec->data + rec->tot_len, false};
+	const uint8_t *p = rec->data + WS_REC_HDR_SIZE;
 	size_t payload = 0;
 
 	out->rec = rec;
@@ -135,15 +167,12 @@ ws_record_parse(const struct ws_rec *rec, struct ws_record *out, struct ws_err *
 	out->origin = 0;
 	out->main_len = 0;
 	out->nblocks = 0;
-	const char *wrong = rec->tot_len < WS_REC_HDR_SIZE ? "record too short"
-	                                                   : parse_headers(&c, out, &payload);
+	const char *wrong = rec->tot_len < WS_REC_HDR_SIZE
+	                        ? "record too short"
+	                        : parse_headers(&p, rec->data + rec->tot_len, out, &payload);
 
-	if (!wrong && (c.bad || (size_t)(c.end - c.p) != payload))
-		wrong = "lengths do not add up to the record's";
 	if (wrong)
 		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": %s", WS_LSN_ARG(rec->start), wrong);
-	const uint8_t *p = c.p;
-
 	for (int i = 0; i < out->nblocks; i++) {
 		struct ws_block *b = &out->blocks[i];
 

@@ -306,7 +306,7 @@ length_ok(uint32_t len)
 
 /* A whole, header-checked record whose last byte is before r->lsn: checks the CRC, fills *rec, moves
  * on.  1 to hand it out, 0 when it is below the start asked for, -1. */
-static inline int
+static int
 finish(struct ws_walreader *r, struct ws_rec *rec, const uint8_t *p, uint32_t len, ws_lsn start, ws_tli tli)
 {
 	if (!r->no_crc && !ws_record_crc_check(p, len))
@@ -340,7 +340,7 @@ finish(struct ws_walreader *r, struct ws_rec *rec, const uint8_t *p, uint32_t le
 }
 
 /* At a record's start.  In place when all of it is on this page and fed, else by do_collect. */
-static inline int
+static int
 do_record(struct ws_walreader *r, struct ws_rec *rec)
 {
 	const uint8_t *p = r->p;
@@ -358,8 +358,6 @@ do_record(struct ws_walreader *r, struct ws_rec *rec)
 
 		if (!length_ok(len))
 			return bad_length(r, len, start);
-		__builtin_prefetch(p + PREFETCH);
-		__builtin_prefetch(p + PREFETCH + 64);
 		if (check_record(r, p, start) != 0)
 			return -1;
 		if (len <= left) {
@@ -434,11 +432,52 @@ do_skip(struct ws_walreader *r)
 		r->state = r->lsn & PAGE_MASK ? RECORD : PAGE;
 }
 
+/* The common case at once: a good record, whole on its page with its padding, after one already
+ * handed out.  False, with nothing changed, when it is any other case: the state machine finds out
+ * which. */
+static inline bool
+fast_path(struct ws_walreader *r, struct ws_rec *rec)
+{
+	const uint8_t *p = r->p;
+	ws_lsn start = r->lsn;
+	size_t left = left_fed(r), room = WS_PAGE_SIZE - (start & PAGE_MASK);
+
+	if (left > room)
+		left = room;
+	if (left < WS_REC_HDR_SIZE || r->state != RECORD || !r->have_prev || room == WS_PAGE_SIZE)
+		return false;
+	uint32_t len = ws_le32(p);
+	size_t whole = (size_t)ws_maxalign(len);
+	uint8_t info = p[16], rmid = p[17];
+
+	if (len < WS_REC_HDR_SIZE || whole > left || ws_le64(p + 8) != r->prev || start < r->first ||
+	    (rmid >= WS_RM_BUILTIN_COUNT && rmid < 128) || (rmid == WS_RM_XLOG && (info & 0xF0) == XLOG_SWITCH))
+		return false;
+	__builtin_prefetch(p + PREFETCH);
+	__builtin_prefetch(p + PREFETCH + 64);
+	if (!r->no_crc && !ws_record_crc_check(p, len))
+		return false;
+	rec->start = start;
+	rec->end = r->last_end = r->lsn = start + whole;
+	rec->tli = r->tli;
+	rec->data = p;
+	rec->tot_len = len;
+	rec->xid = ws_le32(p + 4);
+	rec->prev = r->prev;
+	rec->info = info;
+	rec->rmid = rmid;
+	r->prev = start;
+	r->p = p + whole;
+	return true;
+}
+
 int
 ws_walreader_next(struct ws_walreader *r, struct ws_rec *rec, struct ws_err *err)
 {
 	int rc = 0;
 
+	if (fast_path(r, rec))
+		return 1;
 	while (r->p != r->end && r->state != FAILED) {
 		switch (r->state) {
 		case RECORD:

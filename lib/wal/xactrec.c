@@ -125,10 +125,10 @@ int
 ws_xactrec_parse(const struct ws_record *r, const struct ws_walver *ver, struct ws_xactrec *out,
                  struct ws_err *err)
 {
-	struct ws_cursor c = ws_cursor(r->main, r->main_len);
-
 	if (r->rec->rmid != WS_RM_XACT)
 		return 0;
+	struct ws_cursor c = ws_cursor(r->main, r->main_len);
+
 	*out = (struct ws_xactrec){.op = r->rec->info & XACT_OPMASK, .xid = r->rec->xid};
 	switch (out->op) {
 	case WS_XACT_COMMIT:

@@ -89,7 +89,7 @@ main(int argc, char **argv)
 			continue;
 		else
 			return 2;
-	uint8_t *buf = malloc(chunk);
+	uint8_t *buf = aligned_alloc(4096, (chunk + 4095) & ~(size_t)4095);
 
 	for (int i = optind; i < argc && rc == 0; i++) {
 		int fd = open(argv[i], O_RDONLY);
