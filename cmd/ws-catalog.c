@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ws/boundary.h"
 #include "ws/capture.h"
 #include "ws/catquery.h"
 #include "ws/file.h"
@@ -275,6 +276,56 @@ cmd_dump(struct ws_err *err)
 	return rc;
 }
 
+/* ---- boundaries ---- */
+static void
+put_oids(struct ws_buf *out, const char *what, const ws_oid *v, size_t n)
+{
+	if (!json && !n)
+		return;
+	ws_buf_printf(out, json ? ",\"%s\":[" : " %s=", what);
+	for (size_t i = 0; i < n; i++)
+		ws_buf_printf(out, i ? ",%u" : "%u", v[i]);
+	if (json)
+		ws_buf_putc(out, ']');
+}
+
+static int
+print_boundary(void *arg, const struct ws_boundary_at *b, struct ws_err *err)
+{
+	struct ws_buf *out = arg;
+	const struct {
+		bool on;
+		const char *name;
+	} flags[] = {{b->b.every_db, "every_database"}, {b->b.all_rels, "all_relations"}, {b->b.types, "types"},
+	             {b->b.namespaces, "namespaces"}};
+
+	ws_buf_printf(out, json ? "{\"end\":\"" WS_LSN_FMT "\",\"start\":\"" WS_LSN_FMT "\",\"xid\":%u,\"database\":%u"
+	                        : WS_LSN_FMT " start=" WS_LSN_FMT " xid=%u database=%u",
+	              WS_LSN_ARG(b->end.lsn), WS_LSN_ARG(b->start), b->xid, b->b.db);
+	for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+		if (flags[i].on)
+			ws_buf_printf(out, json ? ",\"%s\":true" : " %s", flags[i].name);
+	put_oids(out, "relations", b->ids.rels, b->ids.nrels);
+	put_oids(out, "type_oids", b->ids.types, b->ids.ntypes);
+	put_oids(out, "label_oids", b->ids.labels, b->ids.nlabels);
+	put_oids(out, "namespace_oids", b->ids.namespaces, b->ids.nnamespaces);
+	ws_buf_puts(out, json ? "}\n" : "\n");
+	return out_flush(out, err);
+}
+
+static int
+cmd_boundaries(const char *arg, struct ws_err *err)
+{
+	struct ws_pos start = {0};
+	struct ws_buf out = {0};
+	char *wal = split_lsn(arg, &start.lsn);
+	int rc = ws_boundary_scan(wal, start, print_boundary, &out, err);
+
+	ws_buf_free(&out);
+	free(wal);
+	return rc;
+}
+
 /* ---- kept, rewind ---- */
 static int
 cmd_kept(struct ws_err *err)
@@ -321,6 +372,8 @@ dispatch(int argc, const char **argv, struct ws_err *err)
 		return cmd_list(argc == 2 ? argv[1] : NULL, err);
 	if (!strcmp(cmd, "dump") && argc == 1)
 		return cmd_dump(err);
+	if (!strcmp(cmd, "boundaries") && argc == 2)
+		return cmd_boundaries(argv[1], err);
 	if (!strcmp(cmd, "kept") && argc == 1)
 		return cmd_kept(err);
 	if (!strcmp(cmd, "rewind") && argc == 2)
@@ -352,7 +405,7 @@ main(int argc, char **argv)
 {
 	static const struct ws_tool tool = {
 	    .name = "ws-catalog",
-	    .synopsis = "capture | show RELATION[@LSN] | list [@LSN] | dump | kept | rewind TLI:LSN",
+	    .synopsis = "capture | show RELATION[@LSN] | list [@LSN] | dump | boundaries WAL[@LSN] | kept | rewind TLI:LSN",
 	    .options = options,
 	    .run = run,
 	};

@@ -37,4 +37,19 @@ struct ws_boundary_ids {
 void ws_boundary_ids(const struct ws_xactrec *x, const struct ws_walver *ver, struct ws_boundary_ids *out);
 void ws_boundary_ids_fini(struct ws_boundary_ids *ids);
 
+/* A boundary and where it is: end is what positions and the gate mean. */
+struct ws_boundary_at {
+	ws_lsn start;
+	struct ws_pos end;
+	ws_xid xid;
+	struct ws_boundary b;
+	struct ws_boundary_ids ids;
+};
+
+/* Reads a WAL directory, a segment file or "-" from start (0: the oldest byte) to its end and calls
+ * each for every boundary; each returns 0 to go on.  Zeros behind the last record are the end. */
+int ws_boundary_scan(const char *wal, struct ws_pos start,
+                     int (*each)(void *arg, const struct ws_boundary_at *b, struct ws_err *err), void *arg,
+                     struct ws_err *err);
+
 #endif
