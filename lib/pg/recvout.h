@@ -1,0 +1,52 @@
+/* The receiver's output: a thread that writes what the network thread hands over.
+ *
+ * A stream begins at or below the end of what is kept already; the bytes below that end are compared
+ * with the kept ones and never written again.  Bytes that were never announced as received
+ * (above pos/received, in a .partial) may be torn after a crash of the machine: a difference there
+ * cuts the file; any other difference means another history of the same cluster and is an error. */
+#ifndef WS_PG_RECVOUT_H
+#define WS_PG_RECVOUT_H
+
+#include "ws/cluster.h"
+#include "ws/err.h"
+
+struct recvout;
+
+struct recvout_opts {
+	const char *dir;      /* WAL directory; NULL: framed stream to stdout */
+	const char *pos_path; /* pos/received, or NULL */
+	struct ws_cluster cluster;
+	bool no_sync, synchronous;
+	double sync_interval; /* seconds */
+};
+
+struct recvout *recvout_open(const struct recvout_opts *o, struct ws_err *err);
+/* Writes and syncs what is queued, waiting at most timeout_ms; with end, a framed stream gets its
+ * end frame.  After an error or a timeout the rest is dropped, and -1 is returned. */
+int recvout_close(struct recvout *o, bool end, int timeout_ms, struct ws_err *err);
+
+/* Position to go on from: the end of what is kept, or {0,0} when there is nothing.  Only while
+ * nothing is queued. */
+struct ws_pos recvout_kept(struct recvout *o);
+/* True when a segment (complete or partial) that holds byte lsn is in the directory. */
+bool recvout_has_segment(struct recvout *o, ws_tli tli, ws_lsn lsn);
+/* A stream begins at pos, at or below what is kept. */
+void recvout_begin(struct recvout *o, struct ws_pos pos);
+/* Gives n bytes at lsn; owner is freed by ws_pg_free.  They follow the ones before. */
+void recvout_push(struct recvout *o, void *owner, ws_lsn lsn, const uint8_t *p, size_t n);
+int recvout_history(struct recvout *o, ws_tli tli, const void *p, size_t n, struct ws_err *err);
+
+/* True while the queue holds as much as it may; then nothing more is read from the server. */
+bool recvout_full(struct recvout *o);
+/* True when everything pushed is written and synced. */
+bool recvout_idle(struct recvout *o);
+/* Ends: written, and fsynced (0 until the kept bytes were compared; always 0 for a stream). */
+void recvout_positions(struct recvout *o, ws_lsn *written, ws_lsn *synced);
+/* The bytes compared with kept ones so far. */
+uint64_t recvout_verified(struct recvout *o);
+/* 0, or -1 with the thread's error. */
+int recvout_check(struct recvout *o, struct ws_err *err);
+/* Readable after syncs, errors and when a full queue has room again; recvout_check empties it. */
+int recvout_fd(const struct recvout *o);
+
+#endif

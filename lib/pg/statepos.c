@@ -1,0 +1,42 @@
+/* The lowest of several positions; see statepos.h. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "statepos.h"
+#include "ws/mem.h"
+
+int
+statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *count, struct ws_err *err)
+{
+	char *dir = ws_asprintf("%s/pos", state);
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	int rc = 0;
+
+	*count = 0;
+	if (!d) {
+		rc = errno == ENOENT ? 0 : ws_err_sys(err, "%s: cannot open", dir);
+		free(dir);
+		return rc;
+	}
+	while (rc == 0 && (e = readdir(d))) {
+		size_t n = strlen(e->d_name);
+		struct ws_pos pos;
+
+		if (strncmp(e->d_name, prefix, strlen(prefix)) || (n > 4 && !strcmp(e->d_name + n - 4, ".tmp")))
+			continue;
+		char *path = ws_asprintf("%s/%s", dir, e->d_name);
+		int got = ws_pos_read(path, &pos, err);
+
+		free(path);
+		if (got < 0)
+			rc = -1;
+		else if (got == 1 && ((*count)++ == 0 || pos.lsn < min->lsn))
+			*min = pos;
+	}
+	closedir(d);
+	free(dir);
+	return rc;
+}
