@@ -1,0 +1,32 @@
+/* The gate: how far a WAL directory may be served to the shadow.
+ *
+ * With pos/captured.DB files: up to and including the first catalog boundary of one of these
+ * databases above its position.  Without one: up to pos/backup.  Without a state directory: all.
+ * The limit is always a record's end or a page boundary (a walreceiver that is given a part of a
+ * page's record reads stale bytes behind it and starts again). */
+#ifndef WS_GATE_H
+#define WS_GATE_H
+
+#include "ws/cluster.h"
+#include "ws/err.h"
+
+struct ws_gate;
+
+/* state NULL: nothing is held back. */
+struct ws_gate *ws_gate_open(const char *dir, const char *state, const struct ws_cluster *c, ws_tli tli,
+                             struct ws_err *err);
+void ws_gate_close(struct ws_gate *g);
+
+/* Reads the positions again; call it when one of pos/captured.* or pos/backup changed. */
+int ws_gate_reload(struct ws_gate *g, struct ws_err *err);
+
+/* Reads ahead through the WAL, some at a time.  1: call again, there is more; 0: nothing more for
+ * now; -1: error. */
+int ws_gate_scan(struct ws_gate *g, struct ws_err *err);
+
+/* WAL may be served up to here. */
+ws_lsn ws_gate_limit(const struct ws_gate *g);
+/* The boundary that holds, or pos/backup; 0 when only the end of the WAL does. */
+ws_lsn ws_gate_held(const struct ws_gate *g);
+
+#endif
