@@ -67,6 +67,13 @@ scalar(ws_oid oid, const struct ws_type *t, struct ws_heaptype *out)
 	return builtin(oid);
 }
 
+/* int2vector and oidvector are arrays with a text form of their own. */
+static bool
+is_array(const struct ws_type *t)
+{
+	return t->elem && t->typtype == 'b' && t->len == -1 && !*t->out_lib && !strcmp(t->out_sym, "array_out");
+}
+
 int
 ws_heaptype_of(ws_oid typid, ws_type_fn lookup, void *arg, struct ws_heaptype *out, struct ws_err *err)
 {
@@ -82,7 +89,7 @@ ws_heaptype_of(ws_oid typid, ws_type_fn lookup, void *arg, struct ws_heaptype *o
 		return 0;
 	}
 	out->elem_codec = builtin_array(typid);
-	if (!out->elem_codec && t && t->elem && t->typtype == 'b' && t->len == -1) {
+	if (!out->elem_codec && t && is_array(t)) {
 		typid = t->elem;
 		if (resolve(&typid, &t, lookup, arg, err) != 0)
 			return -1;

@@ -275,7 +275,8 @@ copy_out(PGconn *pg, const struct ws_heapdesc *d)
 
 	ws_buf_puts(&sql, "COPY (SELECT ");
 	for (int i = 0; i < d->ncols; i++)
-		ws_buf_printf(&sql, "%s\"%s\"", i ? "," : "", d->cols[i].attr->name);
+		ws_buf_printf(&sql, d->cols[i].attr->flags & WS_ATT_VIRTUAL ? "%sNULL AS \"%s\"" : "%s\"%s\"", i ? "," : "",
+		              d->cols[i].attr->name);
 	ws_buf_printf(&sql, " FROM \"%s\".\"%s\" ORDER BY ctid) TO STDOUT", d->rel->nspname, d->rel->name);
 	PGresult *res = PQexec(pg, ws_buf_cstr(&sql));
 
