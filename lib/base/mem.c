@@ -172,7 +172,7 @@ struct ws_arena_block {
 void *
 ws_arena_alloc(struct ws_arena *a, size_t size)
 {
-	size = (size + 7) & ~(size_t)7;
+	size = size ? (size + 7) & ~(size_t)7 : 8;
 	if ((size_t)(a->end - a->at) < size) {
 		size_t cap = a->total ? a->total : ARENA_BLOCK;
 
