@@ -98,8 +98,9 @@ attempt(struct cap *c, struct cap_db *db, struct ws_pos at, const struct ws_catq
 		rc = ws_cathist_commit(c->hist, err);
 	else
 		ws_cathist_abort(c->hist);
-	ws_debug("database %u at " WS_LSN_FMT ": relations=%zu types=%zu", db->oid, WS_LSN_ARG(at.lsn), s.rels.n,
-	         s.types.n);
+	if (rc == 0)
+		ws_debug("database %u at " WS_LSN_FMT ": relations=%zu types=%zu", db->oid, WS_LSN_ARG(at.lsn), s.rels.n,
+		         s.types.n);
 	catq_free(&s.rels);
 	catq_free(&s.types);
 	return rc;

@@ -33,6 +33,10 @@ struct tail {
 	ws_tli tli;
 	struct ws_pos received;
 	int notify; /* inotify on pos/ */
+	/* Ends of records that were read, ascending; those above `received` wait for it.  A position is
+	 * always a record's end: reading that starts inside a record would not see it. */
+	ws_lsn *ends;
+	size_t nends, cap;
 	uint64_t pruned_at;
 	double pruned_boundaries;
 };
@@ -286,24 +290,52 @@ switch_timeline(struct tail *t, const struct ws_walchunk *ch, struct ws_err *err
 	ws_info("timeline %u from " WS_LSN_FMT, ch->tli, WS_LSN_ARG(at));
 	ws_walreader_seek(t->reader, ch->lsn, from < at ? from : at);
 	t->tli = ch->tli;
+	t->nends = 0;
 	return 0;
 }
 
-/* Moves every position that no boundary holds. */
-static int
-advance(struct tail *t, ws_lsn to, struct ws_err *err)
+static void
+note_end(struct tail *t)
 {
-	struct ws_pos pos = {t->tli, to < t->received.lsn ? to : t->received.lsn};
+	ws_lsn end = ws_walreader_end(t->reader);
 
-	if (t->received.tli != t->tli) {
-		/* Not at the switch yet: nothing beyond it belongs to this history. */
-		const struct ws_history *h = ws_walsrc_history(t->src);
-		ws_lsn end = h ? ws_history_end(h, t->tli) : 0;
-
-		if (!end || end == UINT64_MAX)
-			return 0;
-		pos.lsn = to < end ? to : end;
+	if (!end || (t->nends && t->ends[t->nends - 1] >= end))
+		return;
+	if (t->nends == t->cap) {
+		t->cap = t->cap ? t->cap * 2 : 64;
+		t->ends = ws_realloc(t->ends, t->cap * sizeof *t->ends);
 	}
+	t->ends[t->nends++] = end;
+}
+
+/* Up to where this timeline's WAL is durable here. */
+static ws_lsn
+durable(const struct tail *t)
+{
+	if (t->received.tli == t->tli)
+		return t->received.lsn;
+	/* The switch has not been read yet: what lies beyond it is another history. */
+	const struct ws_history *h = ws_walsrc_history(t->src);
+	ws_lsn end = h ? ws_history_end(h, t->tli) : 0;
+
+	return end == UINT64_MAX ? 0 : end;
+}
+
+/* Moves every position, now that no boundary holds it. */
+static int
+advance(struct tail *t, struct ws_err *err)
+{
+	ws_lsn limit = durable(t);
+	size_t n = 0;
+
+	while (n < t->nends && t->ends[n] <= limit)
+		n++;
+	if (!n)
+		return 0;
+	const struct ws_pos pos = {t->tli, t->ends[n - 1]};
+
+	t->nends -= n;
+	memmove(t->ends, t->ends + n, t->nends * sizeof *t->ends);
 	for (size_t i = 0; i < t->c->ndbs; i++)
 		if (t->c->dbs[i].has && cap_move(t->c, &t->c->dbs[i], pos, false, err) != 0)
 			return -1;
@@ -324,13 +356,15 @@ read_chunk(struct tail *t, struct ws_err *err)
 		if (switch_timeline(t, &ch, err) != 0)
 			return -1;
 	} else if (!ws_walreader_ver(t->reader)) {
-		ws_walreader_seek(t->reader, ch.lsn, lowest_captured(t->c));
+		/* The page's earlier records are seen again; what they say is known. */
+		ws_walreader_seek(t->reader, ch.lsn, ch.lsn);
 	}
 	if (ws_walreader_feed(t->reader, ch.lsn, ch.p, ch.n, err) != 0)
 		return -1;
 	while ((rc = ws_walreader_next(t->reader, &rec, err)) == 1)
 		if (take_record(t, &rec, err) != 0)
 			return -1;
+	note_end(t);
 	return rc < 0 ? -1 : 1;
 }
 
@@ -370,7 +404,7 @@ follow(struct tail *t, struct ws_err *err)
 
 		if (known < 0)
 			return -1;
-		if (known && ws_walreader_end(t->reader) && advance(t, ws_walreader_end(t->reader), err) != 0)
+		if (known && advance(t, err) != 0)
 			return -1;
 		if (ws_metrics_write(ws_tool_metrics(), 1, err) != 0)
 			ws_warn("%s", err->msg);
@@ -463,6 +497,7 @@ ws_capture_run(const struct ws_capture_opts *o, struct ws_err *err)
 	/* Told to stop while waiting: an orderly end. */
 	if (rc != 0 && ws_tool_stopping() && err->status == WS_ETEMP)
 		rc = 0;
+	free(t.ends);
 	ws_walreader_free(t.reader);
 	ws_walsrc_close(t.src);
 	if (t.notify >= 0)
