@@ -359,6 +359,21 @@ cmd_rewind(const char *arg, struct ws_err *err)
 }
 
 static int
+cmd_restorable(const char *arg, struct ws_err *err)
+{
+	ws_lsn limit = 0;
+	char *path;
+
+	if (arg && ws_lsn_parse(arg + (*arg == '@'), &limit) != 0)
+		return ws_err_usage(err, "not a position: %s", arg);
+	if (need_state(err) != 0 || ws_capture_restorable(state, limit, &path, err) != 0)
+		return -1;
+	puts(path);
+	free(path);
+	return 0;
+}
+
+static int
 dispatch(int argc, const char **argv, struct ws_err *err)
 {
 	const char *cmd = argc ? argv[0] : "";
@@ -376,6 +391,8 @@ dispatch(int argc, const char **argv, struct ws_err *err)
 		return cmd_boundaries(argv[1], err);
 	if (!strcmp(cmd, "kept") && argc == 1)
 		return cmd_kept(err);
+	if (!strcmp(cmd, "restorable") && argc <= 2)
+		return cmd_restorable(argc == 2 ? argv[1] : NULL, err);
 	if (!strcmp(cmd, "rewind") && argc == 2)
 		return cmd_rewind(argv[1], err);
 	return ws_err_usage(err, argc ? "wrong command or operands: %s" : "no command%s", cmd);
@@ -405,7 +422,7 @@ main(int argc, char **argv)
 {
 	static const struct ws_tool tool = {
 	    .name = "ws-catalog",
-	    .synopsis = "capture | show RELATION[@LSN] | list [@LSN] | dump | boundaries WAL[@LSN] | kept | rewind TLI:LSN",
+	    .synopsis = "capture | show RELATION[@LSN] | list [@LSN] | dump | boundaries WAL[@LSN] | kept | restorable [@LSN] | rewind TLI:LSN",
 	    .options = options,
 	    .run = run,
 	};

@@ -44,14 +44,9 @@ value_of(const char *text, const char *key)
 	return NULL;
 }
 
-struct consumer {
-	char *name, *dbname;
-	ws_oid db;
-};
-
 /* 1 read, 0 no configuration (yet), -1 error. */
 static int
-read_consumer(struct cap *c, const char *name, struct consumer *out, struct ws_err *err)
+read_consumer(struct cap *c, const char *name, struct cap_consumer *out, struct ws_err *err)
 {
 	char *path = ws_asprintf("%s/consumer/%s/config", c->o->state, name), *oid = NULL;
 	struct ws_buf b = {0};
@@ -76,9 +71,10 @@ read_consumer(struct cap *c, const char *name, struct consumer *out, struct ws_e
 	return rc;
 }
 
-static int
-each_consumer(struct cap *c, int (*f)(struct cap *c, const struct consumer *k, void *arg, struct ws_err *err),
-              void *arg, struct ws_err *err)
+int
+cap_each_consumer(struct cap *c,
+                  int (*f)(struct cap *c, const struct cap_consumer *k, void *arg, struct ws_err *err),
+                  void *arg, struct ws_err *err)
 {
 	char *path = ws_asprintf("%s/consumer", c->o->state);
 	DIR *d = opendir(path);
@@ -88,7 +84,7 @@ each_consumer(struct cap *c, int (*f)(struct cap *c, const struct consumer *k, v
 	if (!d && errno != ENOENT)
 		rc = ws_err_sys(err, "%s: cannot open", path);
 	while (d && rc == 0 && (e = readdir(d))) {
-		struct consumer k = {0};
+		struct cap_consumer k = {0};
 
 		if (e->d_name[0] == '.')
 			continue;
@@ -104,7 +100,7 @@ each_consumer(struct cap *c, int (*f)(struct cap *c, const struct consumer *k, v
 }
 
 static int
-check_consumer_lost(struct cap *c, const struct consumer *k, void *arg, struct ws_err *err)
+check_consumer_lost(struct cap *c, const struct cap_consumer *k, void *arg, struct ws_err *err)
 {
 	struct cap_db *db = arg;
 	struct ws_pos pos;
@@ -147,7 +143,7 @@ load_captured(struct cap *c, struct cap_db *db, struct ws_err *err)
 	if (rc < 0)
 		return -1;
 	if (rc == 0)
-		return each_consumer(c, check_consumer_lost, db, err);
+		return cap_each_consumer(c, check_consumer_lost, db, err);
 	if (!known)
 		return ws_err_op(err, "catalog_missing", "%s/catalog has no history of database %u, but it was captured "
 		                                         "up to " WS_LSN_FMT,
@@ -182,7 +178,7 @@ follow(struct cap *c, ws_oid oid, const char *name, struct ws_err *err)
 }
 
 static int
-follow_consumer(struct cap *c, const struct consumer *k, void *arg, struct ws_err *err)
+follow_consumer(struct cap *c, const struct cap_consumer *k, void *arg, struct ws_err *err)
 {
 	(void)arg;
 	return follow(c, k->db, k->dbname, err);
@@ -192,7 +188,7 @@ int
 cap_scan(struct cap *c, struct ws_err *err)
 {
 	char *path = ws_asprintf("%s/pos", c->o->state);
-	int rc = each_consumer(c, follow_consumer, NULL, err);
+	int rc = cap_each_consumer(c, follow_consumer, NULL, err);
 	DIR *d = rc == 0 ? opendir(path) : NULL;
 	struct dirent *e;
 
@@ -239,7 +235,7 @@ struct floor_arg {
 };
 
 static int
-lower_floor(struct cap *c, const struct consumer *k, void *arg, struct ws_err *err)
+lower_floor(struct cap *c, const struct cap_consumer *k, void *arg, struct ws_err *err)
 {
 	struct floor_arg *a = arg;
 	struct ws_pos pos = {0};
@@ -262,70 +258,9 @@ int
 cap_floor(struct cap *c, ws_oid db, ws_lsn *floor, struct ws_err *err)
 {
 	struct floor_arg a = {.db = db};
-	int rc = each_consumer(c, lower_floor, &a, err);
+	int rc = cap_each_consumer(c, lower_floor, &a, err);
 
 	*floor = a.floor;
-	return rc;
-}
-
-static int
-check_published(struct cap *c, const struct consumer *k, void *arg, struct ws_err *err)
-{
-	const struct ws_pos *to = arg;
-	struct ws_pos sent;
-	char name[300];
-
-	snprintf(name, sizeof name, "sent.%s", k->name);
-	int rc = cap_pos(c, name, &sent, err);
-
-	if (rc == 1 && sent.lsn > to->lsn)
-		return ws_err_op(err, "published_past_fork",
-		                 "consumer %s may have published up to " WS_LSN_FMT ", past " WS_LSN_FMT, k->name,
-		                 WS_LSN_ARG(sent.lsn), WS_LSN_ARG(to->lsn));
-	return rc < 0 ? -1 : 0;
-}
-
-/* The history first: after a crash between, the position is still beyond and both are repeated. */
-static int
-rewind_db(struct cap *c, struct cap_db *db, struct ws_pos to, struct ws_err *err)
-{
-	struct ws_pos first, last;
-
-	if (!db->has || db->captured.lsn <= to.lsn)
-		return 0;
-	if (ws_cathist_captured(c->hist, db->oid, &first, &last, err) < 0)
-		return -1;
-	if (to.lsn < first.lsn)
-		return ws_err_op(err, "fork_before_capture",
-		                 "database %u was first captured at " WS_LSN_FMT ", after " WS_LSN_FMT, db->oid,
-		                 WS_LSN_ARG(first.lsn), WS_LSN_ARG(to.lsn));
-	if (ws_cathist_rewind(c->hist, db->oid, to.lsn, err) != 0)
-		return -1;
-	db->has = false;
-	if (cap_move(c, db, to, true, err) != 0)
-		return -1;
-	ws_info("database %u: back to " WS_LSN_FMT, db->oid, WS_LSN_ARG(to.lsn));
-	return 0;
-}
-
-int
-ws_capture_rewind(const char *state, struct ws_pos to, struct ws_err *err)
-{
-	const struct ws_capture_opts o = {.state = state};
-	struct cap c = {.o = &o};
-	char *dir = ws_asprintf("%s/catalog", state);
-	int rc = -1;
-
-	if (!(c.hist = ws_cathist_open(dir, true, err)) || each_consumer(&c, check_published, &to, err) != 0 ||
-	    cap_scan(&c, err) != 0)
-		goto out;
-	for (size_t i = 0; i < c.ndbs; i++)
-		if (rewind_db(&c, &c.dbs[i], to, err) != 0)
-			goto out;
-	rc = 0;
-out:
-	free(dir);
-	cap_fini(&c);
 	return rc;
 }
 
