@@ -2,7 +2,7 @@
 # The whole way under load: pgbench with DDL in its middle, VACUUM FULL of a table mid-workload,
 # and the shadow's lag meanwhile.  Afterwards every table is equal, column by column.
 . "$(dirname "$0")/lib/it.sh"
-. "$(dirname "$0")/lib/pipe.sh"
+. "$IT_LIB/pipe.sh"
 
 SECONDS_OF_LOAD=${WS_IT_LOAD_SECONDS:-30}
 

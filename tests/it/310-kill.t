@@ -3,7 +3,7 @@
 # shadow's data directory: the end state equals the source, and after each kill the positions keep
 # their order.  WS_SEED chooses the moments; WS_KILL_ROUNDS how often (default 5).
 . "$(dirname "$0")/lib/it.sh"
-. "$(dirname "$0")/lib/pipe.sh"
+. "$IT_LIB/pipe.sh"
 
 SEED=${WS_SEED:-$RANDOM}
 ROUNDS=${WS_KILL_ROUNDS:-5}

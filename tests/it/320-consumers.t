@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Two consumers of one copy of the WAL: one rests for the whole run, the other is not held up.
 . "$(dirname "$0")/lib/it.sh"
-. "$(dirname "$0")/lib/pipe.sh"
+. "$IT_LIB/pipe.sh"
 
 two() {
   S=$T/state$PG_MAJOR
