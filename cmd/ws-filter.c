@@ -238,7 +238,7 @@ chunk(struct run *r, const struct ws_walchunk *c, struct ws_err *err)
 	if (!ws_filterstream_torn(r->stream))
 		return -1;
 	if (!opt_follow)
-		return 0;
+		return ws_filterstream_clean_end(r->stream) ? 0 : -1;
 	/* Only bytes that are not durable yet may be torn: a restart reads them again. */
 	err->status = WS_ETEMP;
 	return -1;

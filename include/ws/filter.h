@@ -87,6 +87,8 @@ struct ws_filterout {
 int ws_filterstream_feed(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
                          struct ws_filterout *out, struct ws_err *err);
 bool ws_filterstream_torn(const struct ws_filterstream *s);
+/* After -1: it is what follows the end of WAL (zeros, an old page), not damage. */
+bool ws_filterstream_clean_end(const struct ws_filterstream *s);
 /* The bytes still held, as they came: a record that never became whole. */
 void ws_filterstream_rest(struct ws_filterstream *s, struct ws_filterout *out);
 

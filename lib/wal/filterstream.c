@@ -195,6 +195,12 @@ ws_filterstream_feed(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, const ui
 }
 
 bool
+ws_filterstream_clean_end(const struct ws_filterstream *s)
+{
+	return ws_walreader_clean_end(s->reader);
+}
+
+bool
 ws_filterstream_torn(const struct ws_filterstream *s)
 {
 	return ws_walreader_torn(s->reader);
