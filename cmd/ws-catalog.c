@@ -22,7 +22,7 @@ static const struct poptOption options[] = {
     {"catalog", 'D', POPT_ARG_STRING, &catalog, 0, "history to read (default STATE/catalog)", "DIR"},
     {"database", 0, POPT_ARG_STRING, &database, 0, "database, when the history has several", "OID"},
     {"format", 'F', POPT_ARG_STRING, &format, 0, "text or json", "FORMAT"},
-    {"all", 'a', POPT_ARG_NONE, &all, 0, "list: catalogs, indexes, TOAST tables and sequences too", NULL},
+    {"all", 'a', POPT_ARG_NONE, &all, 0, "list, types: those of the system too; indexes, sequences ...", NULL},
     {"shadow", 0, POPT_ARG_STRING, &shadow, 0, "capture: the shadow (default host=STATE/run port=5433)", "CONNINFO"},
     {"timeout", 0, POPT_ARG_STRING, &timeout, 0,
      "capture: give up when the shadow makes no progress (default 300 s); kept: when catalogs stay locked", "TIME"},
@@ -170,7 +170,7 @@ cmd_show(const char *arg, struct ws_err *err)
 	return rc;
 }
 
-/* ---- list ---- */
+/* ---- list, types ---- */
 static bool
 is_listed(const struct ws_rel *r)
 {
@@ -178,7 +178,41 @@ is_listed(const struct ws_rel *r)
 }
 
 static int
-cmd_list(const char *arg, struct ws_err *err)
+list_rel(const struct view *v, ws_oid oid, struct ws_buf *out, struct ws_err *err)
+{
+	struct ws_rel *r;
+	int rc = ws_cathist_rel(v->hist, v->db, oid, v->lsn, &r, err);
+
+	if (rc == 1 && is_listed(r)) {
+		if (json)
+			ws_rel_json(r, out);
+		else
+			ws_buf_printf(out, "%c %u %u " WS_LSN_FMT " %s.%s\n", r->kind, r->oid, r->filenode,
+			              WS_LSN_ARG(r->lsn), r->nspname, r->name);
+	}
+	ws_rel_free(r);
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+list_type(const struct view *v, ws_oid oid, struct ws_buf *out, struct ws_err *err)
+{
+	struct ws_type *t;
+	int rc = ws_cathist_type(v->hist, v->db, oid, v->lsn, &t, err);
+
+	if (rc == 1 && (all || oid >= WS_FIRST_NORMAL_OID)) {
+		if (json)
+			ws_type_json(t, out);
+		else
+			ws_buf_printf(out, "%c %u " WS_LSN_FMT " %s.%s\n", t->typtype, t->oid, WS_LSN_ARG(t->lsn), t->nspname,
+			              t->name);
+	}
+	ws_type_free(t);
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+cmd_list(const char *arg, bool types, struct ws_err *err)
 {
 	struct view v = {0};
 	struct ws_buf out = {0};
@@ -189,20 +223,11 @@ cmd_list(const char *arg, struct ws_err *err)
 	if (rc == 0 && arg && ws_lsn_parse(arg + (*arg == '@'), &v.lsn) != 0)
 		rc = ws_err_usage(err, "not a position: %s", arg);
 	if (rc == 0)
-		rc = ws_cathist_list(v.hist, v.db, v.lsn, &oids, &n, err);
+		rc = (types ? ws_cathist_types : ws_cathist_list)(v.hist, v.db, v.lsn, &oids, &n, err);
 	for (size_t i = 0; i < n && rc == 0; i++) {
-		struct ws_rel *r;
-
-		rc = ws_cathist_rel(v.hist, v.db, oids[i], v.lsn, &r, err);
-		if (rc == 1 && is_listed(r)) {
-			if (json)
-				ws_rel_json(r, &out);
-			else
-				ws_buf_printf(&out, "%c %u %u " WS_LSN_FMT " %s.%s\n", r->kind, r->oid, r->filenode,
-				              WS_LSN_ARG(r->lsn), r->nspname, r->name);
-		}
-		rc = rc < 0 ? -1 : out.len > 65536 ? out_flush(&out, err) : 0;
-		ws_rel_free(r);
+		rc = (types ? list_type : list_rel)(&v, oids[i], &out, err);
+		if (rc == 0 && out.len > 65536)
+			rc = out_flush(&out, err);
 	}
 	if (rc == 0)
 		rc = out_flush(&out, err);
@@ -383,8 +408,8 @@ dispatch(int argc, const char **argv, struct ws_err *err)
 		return ws_capture_run(&co, err);
 	if (!strcmp(cmd, "show") && argc == 2)
 		return cmd_show(argv[1], err);
-	if (!strcmp(cmd, "list") && argc <= 2)
-		return cmd_list(argc == 2 ? argv[1] : NULL, err);
+	if ((!strcmp(cmd, "list") || !strcmp(cmd, "types")) && argc <= 2)
+		return cmd_list(argc == 2 ? argv[1] : NULL, *cmd == 't', err);
 	if (!strcmp(cmd, "dump") && argc == 1)
 		return cmd_dump(err);
 	if (!strcmp(cmd, "boundaries") && argc == 2)
@@ -422,7 +447,7 @@ main(int argc, char **argv)
 {
 	static const struct ws_tool tool = {
 	    .name = "ws-catalog",
-	    .synopsis = "capture | show RELATION[@LSN] | list [@LSN] | dump | boundaries WAL[@LSN] | kept | restorable [@LSN] | rewind TLI:LSN",
+	    .synopsis = "capture | show RELATION[@LSN] | list [@LSN] | types [@LSN] | dump | boundaries WAL[@LSN] | kept | restorable [@LSN] | rewind TLI:LSN",
 	    .options = options,
 	    .run = run,
 	};

@@ -7,10 +7,14 @@
 static void
 put_json(struct ws_buf *b, const char *key, const char *s)
 {
+	static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
+
 	ws_buf_printf(b, ",\"%s\":\"", key);
 	for (const uint8_t *p = (const uint8_t *)s; *p; p++) {
-		if (*p == '"' || *p == '\\')
-			ws_buf_printf(b, "\\%c", *p);
+		const char *at = strchr(plain, *p);
+
+		if (at)
+			ws_buf_printf(b, "\\%c", letter[at - plain]);
 		else if (*p < 0x20)
 			ws_buf_printf(b, "\\u%04x", *p);
 		else
