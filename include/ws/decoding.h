@@ -1,0 +1,29 @@
+/* ws-decode's run: WAL from a source through the decoder to a file descriptor, with the positions
+ * of a consumer when it has one. */
+#ifndef WS_DECODING_H
+#define WS_DECODING_H
+
+#include "ws/xact.h"
+
+struct ws_decoding_opts {
+	/* live: a consumer of a state directory */
+	const char *state, *consumer; /* NULL: offline */
+	/* offline */
+	const char *catalog; /* history; with a state its own */
+	const char *const *inputs;
+	size_t ninputs;
+	ws_lsn start, end; /* 0: from the first WAL there is, to the last */
+	/* both */
+	ws_oid db; /* 0: the consumer's */
+	const char *dbname, *encoding;
+	bool json;
+	bool trust_swaps, allow_absent;
+	uint64_t memory;
+	const char *scratch; /* folder for WAL that has no files; NULL: TMPDIR */
+	int fd;
+};
+
+/* Runs to the end of the input, or until the tool is told to stop. */
+int ws_decoding_run(const struct ws_decoding_opts *o, struct ws_err *err);
+
+#endif

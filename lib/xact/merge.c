@@ -1,0 +1,131 @@
+/* A transaction's positions in order; see merge.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge.h"
+#include "ws/cursor.h"
+
+/* Where the first record of a page begins; at or past its end when a record fills it. */
+static int
+page_enter(struct ws_merge *m, struct ws_source *s, struct ws_err *err)
+{
+	const uint8_t *p = ws_posread_at(&m->rd, s->page, err);
+
+	if (!p)
+		return -1;
+	/* XLogPageHeaderData: info @2, rem_len @16 */
+	uint16_t info = ws_le16(p + 2);
+	ws_lsn at = s->page + (info & WS_PAGE_LONG_HEADER ? WS_PAGE_HDR_LONG : WS_PAGE_HDR_SHORT);
+
+	if (info & WS_PAGE_FIRST_IS_CONTRECORD)
+		at += ((ws_lsn)ws_le32(p + 16) + 7) & ~(ws_lsn)7;
+	s->at = at;
+	return 0;
+}
+
+/* The next record on the page map's pages that is this (sub)transaction's and wanted. */
+static int
+pages_next(struct ws_merge *m, struct ws_source *s, struct ws_err *err)
+{
+	for (;;) {
+		ws_lsn end = s->page + WS_PAGE_SIZE;
+
+		while (s->at && s->at < end && s->at < m->limit) {
+			ws_lsn at = s->at;
+
+			if (end - at < 8 || ws_posread_rec(&m->rd, at, err) != 0)
+				return -1;
+			s->at = at + (((ws_lsn)m->rd.rec.tot_len + 7) & ~(ws_lsn)7);
+			if (m->rd.rec.xid != s->tx->xid)
+				continue;
+			int rc = ws_skim_wanted(m->d, &m->rd.rec, err);
+
+			if (rc < 0)
+				return -1;
+			if (rc > 0) {
+				s->cur = at;
+				return 0;
+			}
+		}
+		s->page = ws_pagemap_next(s->tx->pages, s->page ? s->page + WS_PAGE_SIZE : 0);
+		if (s->page == UINT64_MAX || s->page >= m->limit) {
+			s->cur = 0;
+			return 0;
+		}
+		if (page_enter(m, s, err) != 0)
+			return -1;
+	}
+}
+
+static int
+advance(struct ws_merge *m, struct ws_source *s, struct ws_err *err)
+{
+	if (s->tx->pages)
+		return pages_next(m, s, err);
+	s->cur = ws_positer_next(&s->list);
+	return 0;
+}
+
+static void
+sift_down(struct ws_merge *m, size_t i)
+{
+	struct ws_source s = m->src[i];
+
+	for (size_t k; (k = 2 * i + 1) < m->n; i = k) {
+		if (k + 1 < m->n && m->src[k + 1].cur < m->src[k].cur)
+			k++;
+		if (s.cur <= m->src[k].cur)
+			break;
+		m->src[i] = m->src[k];
+	}
+	m->src[i] = s;
+}
+
+int
+ws_merge_init(struct ws_merge *m, struct ws_decoder *d, struct ws_xtx **tx, size_t n, ws_lsn limit, struct ws_err *err)
+{
+	memset(m, 0, sizeof *m);
+	m->d = d;
+	m->limit = limit;
+	m->src = ws_malloc(n * sizeof *m->src);
+	ws_posread_init(&m->rd, &d->place);
+	for (size_t i = 0; i < n; i++) {
+		struct ws_source *s = &m->src[m->n];
+
+		memset(s, 0, sizeof *s);
+		s->tx = tx[i];
+		ws_positer_init(&s->list, tx[i]);
+		if (advance(m, s, err) != 0)
+			return -1;
+		if (s->cur)
+			m->n++;
+	}
+	for (size_t i = m->n / 2; i-- > 0;)
+		sift_down(m, i);
+	return 0;
+}
+
+int
+ws_merge_next(struct ws_merge *m, ws_lsn *at, struct ws_err *err)
+{
+	if (!m->n)
+		return 0;
+	struct ws_source *s = &m->src[0];
+
+	*at = s->cur;
+	if (advance(m, s, err) != 0)
+		return -1;
+	if (!s->cur)
+		m->src[0] = m->src[--m->n];
+	if (m->n > 1)
+		sift_down(m, 0);
+	return 1;
+}
+
+void
+ws_merge_fini(struct ws_merge *m)
+{
+	ws_posread_fini(&m->rd);
+	free(m->src);
+	memset(m, 0, sizeof *m);
+}

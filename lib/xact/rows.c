@@ -1,0 +1,365 @@
+/* Heap records of a committed transaction to row events. */
+#include <string.h>
+
+#include "decoder.h"
+#include "ws/log.h"
+
+/* ---- which relation ---- */
+
+/* Classes whose rows nobody asked for count, so that it can be seen. */
+static struct ws_shape *
+sendable(struct ws_decoder *d, struct ws_shape *sh)
+{
+	if (sh->cls == WS_REL_USER || sh->cls == WS_REL_TOAST)
+		return sh;
+	if (sh->cls != WS_REL_CATALOG)
+		d->st.not_sent++;
+	return NULL;
+}
+
+static int
+unknown(const struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, struct ws_err *err)
+{
+	return ws_err_op(err, "unknown_relation",
+	                 "the row at " WS_LSN_FMT " is of file %u/%u/%u, which no relation of the catalog history has "
+	                 "(transaction %u, commit at " WS_LSN_FMT ")", WS_LSN_ARG(lsn), loc->spc, loc->db, loc->rel,
+	                 d->begin.xid, WS_LSN_ARG(d->begin.commit_lsn));
+}
+
+/* A file older than the transaction, or made in it without our having seen that. */
+static int
+older_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool has_data, struct ws_shape **sh,
+           struct ws_err *err)
+{
+	ws_oid oid;
+	int rc = ws_cathist_filenode(d->o.cat, d->o.db, loc->rel, d->begin.commit_lsn, &oid, err);
+
+	if (rc < 0)
+		return -1;
+	if (rc == 0) {
+		rc = ws_shapes_file(&d->shapes, loc, sh, err);
+		if (rc < 0)
+			return -1;
+		if (rc == 0)
+			return has_data ? unknown(d, loc, lsn, err) : 0;
+		oid = (*sh)->rel->oid;
+	}
+	if (ws_chain_judge(d->chain, loc->rel, lsn, oid) == WS_PLACE_VOID) {
+		d->st.voided++;
+		*sh = NULL;
+		return 0;
+	}
+	/* Not there at the commit: dropped by this transaction, and its rows with it. */
+	return ws_shapes_rel(&d->shapes, oid, sh, err) < 0 ? -1 : 0;
+}
+
+static int
+chained_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool has_data, struct ws_shape **sh,
+             struct ws_err *err)
+{
+	ws_oid oid;
+
+	switch (ws_chain_place(d->chain, loc->rel, lsn, &oid)) {
+	case WS_PLACE_KNOWN:
+		return ws_shapes_rel(&d->shapes, oid, sh, err) < 0 ? -1 : 0;
+	case WS_PLACE_VOID:
+		d->st.voided++;
+		return 0;
+	case WS_PLACE_GONE:
+		return 0;
+	case WS_PLACE_OLDER:
+		return older_file(d, loc, lsn, has_data, sh, err);
+	case WS_PLACE_UNKNOWN:
+		break;
+	}
+	return has_data ? unknown(d, loc, lsn, err) : 0;
+}
+
+int
+ws_row_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool has_data, struct ws_shape **sh,
+            struct ws_err *err)
+{
+	*sh = NULL;
+	if (d->chain)
+		return chained_file(d, loc, lsn, has_data, sh, err);
+	int rc = ws_shapes_file(&d->shapes, loc, sh, err);
+
+	if (rc == 0 && has_data)
+		return unknown(d, loc, lsn, err);
+	return rc < 0 ? -1 : 0;
+}
+
+/* The shape of a row's relation; NULL: not to be sent. */
+static int
+row_shape(struct ws_decoder *d, const struct ws_locator *loc, bool has_data, struct ws_shape **sh, struct ws_err *err)
+{
+	if (!d->chain && loc->rel == d->last_file && loc->spc == d->last_spc) {
+		*sh = d->last_shape;
+		return 0;
+	}
+	if (ws_row_file(d, loc, d->row_lsn, has_data, sh, err) != 0)
+		return -1;
+	if (*sh)
+		*sh = sendable(d, *sh);
+	if (!d->chain && *sh) {
+		d->last_file = loc->rel;
+		d->last_spc = loc->spc;
+		d->last_shape = *sh;
+	}
+	return 0;
+}
+
+/* ---- TOAST ---- */
+
+static int
+toast_insert(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_heaprec *h, ws_lsn lsn, struct ws_err *err)
+{
+	struct ws_toast_chunk c;
+
+	/* CLUSTER's copies carry no tuple; the values stay what they were. */
+	if (!(h->flags & WS_HR_NEW))
+		return 0;
+	if (ws_toast_chunk_parse(&h->new_, &c, err) != 0)
+		return ws_err_prefix(err, WS_LSN_FMT ": %s", WS_LSN_ARG(lsn), sh->rel->name);
+	if (!ws_toastmap_add(&d->toast, sh->rel->oid, c.id, c.seq, lsn))
+		return ws_err_op(err, "toast_corrupt", WS_LSN_FMT ": chunk %d of value %u in %s does not follow the one before",
+		                 WS_LSN_ARG(lsn), c.seq, c.id, sh->rel->name);
+	return 0;
+}
+
+/* Reads chunk number seq of the value again. */
+static int
+toast_chunk(struct ws_decoder *d, ws_lsn lsn, const struct ws_toast_ptr *p, uint32_t seq,
+            struct ws_toast_chunk *c, struct ws_err *err)
+{
+	struct ws_record r;
+	struct ws_heaprec h;
+
+	if (ws_posread_rec(&d->rd_toast, lsn, err) != 0 || ws_record_parse(&d->rd_toast.rec, &r, err) != 0 ||
+	    ws_heaprec_parse(&r, &h, err) < 0 || ws_toast_chunk_parse(&h.new_, c, err) != 0)
+		return -1;
+	if (c->id != p->valueid || c->seq != (int32_t)seq)
+		return ws_err_op(err, "toast_corrupt", WS_LSN_FMT ": not chunk %u of value %u", WS_LSN_ARG(lsn), seq, p->valueid);
+	return 0;
+}
+
+/* ws_toast_fn */
+static int
+toast_fetch(void *arg, const struct ws_toast_ptr *p, struct ws_arena *a, const uint8_t **data, struct ws_err *err)
+{
+	struct ws_decoder *d = arg;
+	const struct ws_toastval *v = ws_toastmap_find(&d->toast, p->toastrelid, p->valueid);
+	struct ws_toast_chunk c;
+	uint32_t have = 0;
+
+	if (!v) {
+		d->absent = true;
+		return 0;
+	}
+	uint8_t *out = ws_arena_alloc(a, p->extsize);
+
+	for (uint32_t i = 0; i < v->n; i++) {
+		if (toast_chunk(d, d->toast.chunks[v->first + i], p, i, &c, err) != 0)
+			return -1;
+		if (c.len > p->extsize - have)
+			break;
+		memcpy(out + have, c.data, c.len);
+		have += c.len;
+	}
+	if (have != p->extsize)
+		return ws_err_op(err, "toast_corrupt", "value %u of TOAST table %u has %u bytes in its chunks, not %u",
+		                 p->valueid, p->toastrelid, have, p->extsize);
+	*data = out;
+	return 1;
+}
+
+/* Values that neither the record nor the transaction has: a whole old row has them inline. */
+static int
+fill_absent(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_value *old, bool old_full,
+            struct ws_value *v, struct ws_err *err)
+{
+	for (uint16_t i = 0; i < sh->desc->ncols; i++) {
+		if (v[i].state != WS_V_ABSENT)
+			continue;
+		if (old && old_full && old[i].state != WS_V_ABSENT)
+			v[i] = old[i];
+		else if (!d->o.allow_absent)
+			return ws_err_op(err, "toast_missing",
+			                 "%s.%s, column %s: the row at " WS_LSN_FMT " keeps a TOAST value that an earlier "
+			                 "transaction wrote, and its identity does not carry it (REPLICA IDENTITY FULL does)",
+			                 sh->rel->nspname, sh->rel->name, sh->desc->cols[i].attr->name, WS_LSN_ARG(d->row_lsn));
+	}
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static int
+decode(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t, unsigned flags, struct ws_value *v,
+       struct ws_err *err)
+{
+	struct ws_heapenv env = {&d->arena, toast_fetch, d};
+	struct ws_heapdesc *desc = sh->desc;
+
+	if (d->chain && ws_row_old_desc(d, sh, t, &desc, err) != 0)
+		return -1;
+	if (ws_heap_decode(desc, t, flags, &env, v, err) != 0)
+		return ws_err_prefix(err, "%s.%s, row at " WS_LSN_FMT, sh->rel->nspname, sh->rel->name,
+		                     WS_LSN_ARG(d->row_lsn));
+	return 0;
+}
+
+static int
+put_row(struct ws_decoder *d, struct ws_shape *sh, char op, const struct ws_tuple *new_, const struct ws_tuple *old,
+        bool old_full, struct ws_err *err)
+{
+	if ((!d->begun && ws_ev_begin(d, err) != 0) ||
+	    (!sh->handle && ws_shapes_describe(&d->shapes, sh, d->o.out, err) != 0))
+		return -1;
+	ws_arena_reset(&d->arena);
+	d->absent = false;
+	if (old && decode(d, sh, old, old_full ? 0 : WS_DECODE_KEY, d->vold, err) != 0)
+		return -1;
+	if (new_ && decode(d, sh, new_, 0, d->vnew, err) != 0)
+		return -1;
+	if (d->absent && new_ && fill_absent(d, sh, old ? d->vold : NULL, old_full, d->vnew, err) != 0)
+		return -1;
+	if (d->absent && old_full && fill_absent(d, sh, NULL, false, d->vold, err) != 0)
+		return -1;
+	ws_change_put_row(d->o.out, op, sh->handle, ++d->ordinal, sh->desc->ncols, new_ ? d->vnew : NULL,
+	                  old ? d->vold : NULL, old_full);
+	return d->o.out->len >= d->o.flush_at ? ws_ev_flush(d, err) : 0;
+}
+
+static int
+no_tuple(const struct ws_decoder *d, const struct ws_shape *sh, struct ws_err *err)
+{
+	return ws_err_op(err, "wal_level", "%s.%s: the row at " WS_LSN_FMT " was logged without what logical decoding "
+	                 "needs (wal_level below logical)", sh->rel->nspname, sh->rel->name, WS_LSN_ARG(d->row_lsn));
+}
+
+static int
+multi_insert(struct ws_decoder *d, struct ws_shape *sh, const struct ws_heaprec *h, struct ws_err *err)
+{
+	struct ws_heap_multi m = ws_heap_multi(h);
+	struct ws_tuple t;
+	int rc;
+
+	while ((rc = ws_heap_multi_next(&m, &t, NULL, err)) == 1) {
+		if (put_row(d, sh, 'I', &t, NULL, false, err) != 0)
+			return -1;
+		d->st.inserts++;
+	}
+	return rc < 0 ? ws_err_prefix(err, WS_LSN_FMT, WS_LSN_ARG(d->row_lsn)) : 0;
+}
+
+static int
+user_row(struct ws_decoder *d, struct ws_shape *sh, const struct ws_heaprec *h, struct ws_err *err)
+{
+	bool full = h->flags & WS_HR_OLD_FULL;
+	const struct ws_tuple *old = h->flags & (WS_HR_OLD_FULL | WS_HR_OLD_KEY) ? &h->old : NULL;
+
+	if (h->op != WS_HEAP_DELETE && (!(h->flags & WS_HR_NEW) || h->flags & WS_HR_DELTA))
+		return no_tuple(d, sh, err);
+	switch (h->op) {
+	case WS_HEAP_INSERT:
+		d->st.inserts++;
+		return put_row(d, sh, 'I', &h->new_, NULL, false, err);
+	case WS_HEAP_MULTI_INSERT:
+		return multi_insert(d, sh, h, err);
+	case WS_HEAP_UPDATE:
+		d->st.updates++;
+		return put_row(d, sh, 'U', &h->new_, old, full, err);
+	case WS_HEAP_DELETE:
+		d->st.deletes++;
+		return put_row(d, sh, 'D', NULL, old, full, err);
+	default:
+		return 0;
+	}
+}
+
+/* ---- speculative inserts (ON CONFLICT): they count once confirmed ---- */
+
+/* The pending one that the record decides, or NULL. */
+static struct ws_spec *
+spec_find(struct ws_decoder *d, const struct ws_heaprec *h, ws_xid xid)
+{
+	for (unsigned i = d->nspecs; i-- > 0;)
+		if (d->specs[i].xid == xid && d->specs[i].file == h->loc.rel && d->specs[i].blkno == h->blkno &&
+		    d->specs[i].off == h->off)
+			return &d->specs[i];
+	return NULL;
+}
+
+static void
+spec_forget(struct ws_decoder *d, struct ws_spec *s)
+{
+	*s = d->specs[--d->nspecs];
+}
+
+/* More than one can wait only where an index expression inserts again. */
+static int
+spec_begin(struct ws_decoder *d, const struct ws_heaprec *h, const struct ws_rec *rec, struct ws_err *err)
+{
+	if (d->nspecs == WS_SPECS_MAX)
+		return ws_err_op(err, "speculative_insert", "the speculative insert at " WS_LSN_FMT
+		                 " was neither confirmed nor taken back before the one at " WS_LSN_FMT,
+		                 WS_LSN_ARG(d->specs[0].at), WS_LSN_ARG(rec->start));
+	d->specs[d->nspecs++] = (struct ws_spec){rec->start, rec->xid, h->loc.rel, h->blkno, h->off};
+	return 0;
+}
+
+static int
+spec_confirm(struct ws_decoder *d, const struct ws_heaprec *h, ws_xid xid, struct ws_err *err)
+{
+	struct ws_spec *s = spec_find(d, h, xid);
+	struct ws_record r;
+	struct ws_heaprec ins;
+	struct ws_shape *sh;
+
+	if (!s)
+		return 0; /* of a relation that is not sent */
+	d->row_lsn = s->at;
+	spec_forget(d, s);
+	if (ws_posread_rec(&d->rd, d->row_lsn, err) != 0 || ws_record_parse(&d->rd.rec, &r, err) != 0 ||
+	    ws_heaprec_parse(&r, &ins, err) < 0 || row_shape(d, &ins.loc, ins.flags & WS_HR_NEW, &sh, err) != 0)
+		return -1;
+	return sh ? user_row(d, sh, &ins, err) : 0;
+}
+
+int
+ws_row_record(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
+{
+	struct ws_record r;
+	struct ws_heaprec h;
+	struct ws_shape *sh;
+
+	if (ws_record_parse(rec, &r, err) != 0)
+		return -1;
+	int rc = ws_heaprec_parse(&r, &h, err);
+
+	if (rc <= 0)
+		return rc;
+	d->row_lsn = rec->start;
+	if (h.op == WS_HEAP_TRUNCATE)
+		return ws_ev_truncate(d, &h, rec->start, err);
+	if (h.op == WS_HEAP_CONFIRM)
+		return spec_confirm(d, &h, rec->xid, err);
+	if (h.flags & WS_HR_SUPER) {
+		/* Also one for each TOAST chunk of the row, which nothing will point to. */
+		struct ws_spec *s = spec_find(d, &h, rec->xid);
+
+		if (s)
+			spec_forget(d, s);
+		return 0;
+	}
+	if (row_shape(d, &h.loc, h.flags & (WS_HR_NEW | WS_HR_OLD_KEY | WS_HR_OLD_FULL), &sh, err) != 0)
+		return -1;
+	if (!sh)
+		return 0;
+	if (sh->cls == WS_REL_TOAST)
+		return h.op == WS_HEAP_INSERT ? toast_insert(d, sh, &h, rec->start, err) : 0;
+	if (h.flags & WS_HR_SPECULATIVE)
+		return spec_begin(d, &h, rec, err);
+	return user_row(d, sh, &h, err);
+}

@@ -1,0 +1,334 @@
+/* ws-decode's run; see ws/decoding.h.  One loop: bytes from the source, records from the reader,
+ * to the decoder, frames out; when the input is drained, what is written goes out and positions
+ * are looked after. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "live.h"
+#include "run.h"
+#include "ws/tool.h"
+
+#define FLUSH_AT       (256u * 1024)
+#define PROGRESS_US    100000u
+#define PROGRESS_BYTES (16u * 1024 * 1024)
+#define SAY_US         10000000u
+
+/* ---- output ---- */
+
+int
+ws_run_flush(void *arg, struct ws_err *err)
+{
+	struct ws_run *r = arg;
+
+	return r->out.len ? ws_sink_write(&r->sink, &r->out, err) : 0;
+}
+
+static int
+put(struct ws_run *r, const struct ws_change *c, struct ws_err *err)
+{
+	ws_change_put(&r->out, c);
+	return r->out.len >= FLUSH_AT ? ws_run_flush(r, err) : 0;
+}
+
+static int
+put_identity(struct ws_run *r, struct ws_err *err)
+{
+	struct ws_change c = {
+		.type = WS_C_IDENTITY,
+		.identity = {r->cluster.system_id, r->tli, r->db, (uint16_t)r->cluster.major, r->o->dbname ? r->o->dbname : "",
+	                     r->o->encoding ? r->o->encoding : "UTF8"},
+	};
+
+	ws_change_put_header(&r->out);
+	return put(r, &c, err);
+}
+
+/* ---- positions ---- */
+
+/* Everything that commits at or below has been sent. */
+static struct ws_pos
+sent_all(const struct ws_run *r)
+{
+	struct ws_pos p = r->done;
+
+	if (r->live && p.lsn > r->live->captured.lsn)
+		p = r->live->captured;
+	if (p.lsn < r->sent.lsn)
+		p = r->sent;
+	return p;
+}
+
+static ws_tli
+tli_at(const struct ws_run *r, ws_lsn lsn)
+{
+	return lsn < r->fork ? r->before : r->tli;
+}
+
+static void
+note_sent(struct ws_run *r, struct ws_pos at)
+{
+	ws_lsn oldest = ws_decoder_oldest(r->dec);
+	struct ws_pos floor = {at.tli, at.lsn};
+
+	r->sent = at;
+	if (oldest && oldest < at.lsn)
+		floor = (struct ws_pos){tli_at(r, oldest), oldest};
+	if (r->live)
+		ws_floorq_push(&r->live->floors, at, floor);
+}
+
+/* WAL went by without a commit of ours: so that ack and floor move all the same. */
+static int
+progress(struct ws_run *r, bool now, struct ws_err *err)
+{
+	struct ws_pos p = sent_all(r);
+	uint64_t t;
+
+	if (p.lsn <= r->sent.lsn)
+		return 0;
+	t = ws_now_us();
+	if (!now && t - r->progress_us < PROGRESS_US && p.lsn - r->sent.lsn < PROGRESS_BYTES)
+		return 0;
+	struct ws_change c = {.type = WS_C_PROGRESS, .progress = p};
+
+	r->progress_us = t;
+	note_sent(r, p);
+	return put(r, &c, err);
+}
+
+static int
+look_after(struct ws_run *r, bool now, struct ws_err *err)
+{
+	ws_run_metrics(r);
+	if (r->scratch.dir) {
+		ws_lsn oldest = ws_decoder_oldest(r->dec);
+
+		ws_scratch_prune(&r->scratch, oldest && oldest < r->done.lsn ? oldest : r->done.lsn);
+	}
+	if (r->live && (ws_live_floor(r->live, r->sent.lsn, now, err) != 0 || ws_live_read(r->live, r->done, now, err) != 0))
+		return -1;
+	return ws_metrics_write(ws_tool_metrics(), now ? 0 : 1, err);
+}
+
+/* The decoder asks before a commit that ends at `end` is decoded. */
+static int
+captured(void *arg, ws_lsn end, struct ws_err *err)
+{
+	struct ws_run *r = arg;
+	uint64_t said = ws_now_us();
+	int rc;
+
+	if (r->live->captured.lsn >= end)
+		return 1;
+	while ((rc = ws_live_look_captured(r->live, end, err)) == 0) {
+		if (ws_run_flush(r, err) != 0 || look_after(r, false, err) != 0)
+			return -1;
+		if (ws_tool_stopping())
+			return 0;
+		if (ws_now_us() - said > SAY_US) {
+			ws_info("waiting for the catalog history: captured=" WS_LSN_FMT " commit=" WS_LSN_FMT,
+			        WS_LSN_ARG(r->live->captured.lsn), WS_LSN_ARG(end));
+			said = ws_now_us();
+		}
+		if (ws_live_sleep(r->live, -1, 100, err) != 0)
+			return -1;
+	}
+	return rc;
+}
+
+/* ---- records ---- */
+
+static int
+start_decoder(struct ws_run *r, struct ws_err *err)
+{
+	const struct ws_decoding_opts *o = r->o;
+	struct ws_decoder_opts d = {
+		.cat = r->cat,
+		.db = r->db,
+		.segsize = r->cluster.segsize,
+		.memory = o->memory,
+		.trust_swaps = o->trust_swaps,
+		.allow_absent = o->allow_absent,
+		.skip = r->live ? r->live->ack.lsn : 0,
+		.out = &r->out,
+		.captured = r->live ? captured : NULL,
+		.flush = ws_run_flush,
+		.flush_at = FLUSH_AT,
+		.arg = r,
+	};
+
+	return (r->dec = ws_decoder_new(&d, err)) ? 0 : -1;
+}
+
+/* 1 go on, 0 stop, -1 */
+static int
+records(struct ws_run *r, struct ws_err *err)
+{
+	const struct ws_walver *ver = NULL;
+	struct ws_rec rec;
+	int rc;
+
+	while ((rc = ws_walreader_next(r->reader, &rec, err)) == 1) {
+		if (!ver)
+			ver = ws_walreader_ver(r->reader);
+		if (r->o->end && rec.start >= r->o->end)
+			return 0;
+		rc = ws_decoder_record(r->dec, &rec, ver, err);
+		if (rc != 1)
+			return rc;
+		r->done = (struct ws_pos){rec.tli, rec.end};
+		ws_lsn commit = ws_decoder_last_commit(r->dec);
+
+		if (commit == rec.end && commit > r->sent.lsn)
+			note_sent(r, r->done);
+		if (r->out.len >= FLUSH_AT && ws_run_flush(r, err) != 0)
+			return -1;
+	}
+	return rc < 0 ? -1 : 1;
+}
+
+/* The first bytes tell who the cluster is. */
+static int
+begin(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
+{
+	struct ws_pos first = r->start.lsn ? r->start : (struct ws_pos){c->tli, c->lsn};
+
+	if (c->lsn > first.lsn)
+		return ws_err_op(err, "wal_missing", "WAL begins at " WS_LSN_FMT ", it is needed from " WS_LSN_FMT,
+		                 WS_LSN_ARG(c->lsn), WS_LSN_ARG(first.lsn));
+	if (!ws_walsrc_cluster(r->src, &r->cluster))
+		return ws_err_usage(err, "the WAL does not say which cluster it is of");
+	r->tli = c->tli;
+	r->sent = r->done = first;
+	if (start_decoder(r, err) != 0)
+		return -1;
+	r->reader = ws_walreader_new(r->cluster.segsize, r->cluster.system_id, 0);
+	ws_walreader_seek(r->reader, c->lsn, first.lsn);
+	ws_decoder_route(r->dec, c->tli, ws_seg_start(c->lsn, r->cluster.segsize));
+	if (r->live) {
+		ws_lsn ack = r->live->ack.lsn > first.lsn ? r->live->ack.lsn : first.lsn;
+
+		/* A floor for what was acknowledged before: itself. */
+		ws_floorq_push(&r->live->floors, (struct ws_pos){r->start.tli, ack}, r->live->floor);
+		r->sent.lsn = ack;
+	}
+	return put_identity(r, err);
+}
+
+/* A descendant's segment comes. */
+static int
+switch_timeline(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
+{
+	const struct ws_history *h = ws_walsrc_history(r->src);
+	ws_lsn at = h ? ws_history_end(h, r->tli) : c->lsn;
+
+	if (r->sent.lsn > at)
+		return ws_err_op(err, "published_past_fork",
+		                 "timeline %u ends at " WS_LSN_FMT ", but changes up to " WS_LSN_FMT " of it were sent", r->tli,
+		                 WS_LSN_ARG(at), WS_LSN_ARG(r->sent.lsn));
+	if (r->done.lsn > at)
+		return ws_err_temp(err, "timeline %u ends at " WS_LSN_FMT ", which was read past: starting again", r->tli,
+		                   WS_LSN_ARG(at));
+	struct ws_change ev = {.type = WS_C_TIMELINE, .timeline = {r->tli, c->tli, at}};
+
+	ws_info("timeline switch: timeline=%u lsn=" WS_LSN_FMT, c->tli, WS_LSN_ARG(at));
+	ws_decoder_route(r->dec, c->tli, ws_seg_start(c->lsn, r->cluster.segsize));
+	r->before = r->tli;
+	r->fork = at;
+	r->tli = c->tli;
+	ws_walreader_seek(r->reader, c->lsn, r->done.lsn);
+	return put(r, &ev, err);
+}
+
+/* 1 go on, 0 the WAL has ended or stop, -1 */
+static int
+chunk(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
+{
+	if ((!r->reader && begin(r, c, err) != 0) || (c->tli != r->tli && switch_timeline(r, c, err) != 0))
+		return -1;
+	if (ws_run_place(r, c, err) != 0)
+		return -1;
+	if (r->scratch.dir && ws_scratch_put(&r->scratch, c->tli, c->lsn, c->p, c->n, err) != 0)
+		return -1;
+	if (ws_walreader_feed(r->reader, c->lsn, c->p, c->n, err) != 0)
+		return -1;
+	int rc = records(r, err);
+
+	if (rc >= 0 || !ws_walreader_torn(r->reader))
+		return rc;
+	if (r->live) {
+		/* Only bytes that are not durable yet may be torn: a restart reads them again. */
+		err->status = WS_ETEMP;
+		return -1;
+	}
+	return ws_walreader_clean_end(r->reader) ? 0 : -1;
+}
+
+/* ---- the loop ---- */
+
+static int
+idle(struct ws_run *r, struct ws_err *err)
+{
+	if (r->dec && (progress(r, false, err) != 0 || ws_run_flush(r, err) != 0 || look_after(r, false, err) != 0))
+		return -1;
+	if (!r->live)
+		return ws_walsrc_wait(r->src, 100, err);
+	bool outstanding = r->dec && (sent_all(r).lsn > r->sent.lsn || r->live->ack.lsn < r->sent.lsn);
+
+	return ws_live_sleep(r->live, ws_walsrc_fd(r->src), outstanding ? 20 : 500, err);
+}
+
+/* Reads one source to its end.  1 the next may follow, 0 stop, -1. */
+static int
+drain(struct ws_run *r, struct ws_err *err)
+{
+	struct ws_walchunk c;
+	unsigned n = 0;
+
+	while (!ws_tool_stopping()) {
+		int rc = ws_walsrc_next(r->src, &c, err);
+
+		if (rc == 1) {
+			rc = chunk(r, &c, err);
+			if (rc <= 0)
+				return rc;
+			if (++n % 16 == 0 && (progress(r, false, err) != 0 || look_after(r, false, err) != 0))
+				return -1;
+		} else if (rc < 0) {
+			return -1;
+		} else if (!r->live && (ws_walsrc_at_end(r->src) || !r->stream)) {
+			return 1;
+		} else if (idle(r, err) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int
+finish(struct ws_run *r, struct ws_err *err)
+{
+	if (!r->dec)
+		return r->live || ws_tool_stopping() ? 0 : ws_err_usage(err, "no WAL to decode");
+	struct ws_change c = {.type = WS_C_END, .end = sent_all(r)};
+
+	ws_change_put(&r->out, &c);
+	if (ws_run_flush(r, err) != 0)
+		return -1;
+	return look_after(r, true, err);
+}
+
+int
+ws_run_inputs(struct ws_run *r, struct ws_err *err)
+{
+	int rc = 1;
+
+	for (size_t i = 0; i < r->ninputs && rc == 1; i++) {
+		if (ws_run_open_input(r, r->inputs[i], i == 0, err) != 0)
+			return -1;
+		rc = drain(r, err);
+	}
+	return rc < 0 ? -1 : finish(r, err);
+}
