@@ -15,7 +15,15 @@ ws_decoder_new(const struct ws_decoder_opts *o, struct ws_err *err)
 		return NULL;
 	}
 	struct ws_decoder *d = ws_calloc(1, sizeof *d);
+	struct ws_pos first;
 
+	int rc = ws_cathist_captured(o->cat, o->db, &first, NULL, err);
+
+	if (rc < 0) {
+		free(d);
+		return NULL;
+	}
+	d->first_capture = rc ? first.lsn : 0;
 	d->o = *o;
 	if (!d->o.flush_at)
 		d->o.flush_at = DEFAULT_FLUSH;

@@ -238,14 +238,14 @@ skim_fpi(struct ws_decoder *d, const struct ws_rec *rec)
 /* ---- settings of the source ---- */
 
 static int
-check_wal_level(const struct ws_rec *rec, const struct ws_record *r, uint32_t at, struct ws_err *err)
+check_wal_level(const struct ws_decoder *d, const struct ws_rec *rec, const struct ws_record *r, uint32_t at, struct ws_err *err)
 {
 	if (r->main_len < at + 4)
 		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": short record (XLOG %02X)", WS_LSN_ARG(rec->start),
 		                 rec->info);
 	uint32_t level = ws_le32(r->main + at);
 
-	if (level >= WAL_LEVEL_LOGICAL)
+	if (level >= WAL_LEVEL_LOGICAL || rec->end <= d->first_capture)
 		return 0;
 	return ws_err_op(err, "wal_level",
 	                 "the source runs with wal_level below logical from " WS_LSN_FMT " on: its changes carry no "
@@ -285,7 +285,7 @@ skim_xlog(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
 	}
 	if (ws_record_parse(rec, &r, err) != 0)
 		return -1;
-	return check_wal_level(rec, &r, at, err);
+	return check_wal_level(d, rec, &r, at, err);
 }
 
 static int
