@@ -166,12 +166,15 @@ add_link(struct walk *w, struct rel *r, ws_oid to, ws_lsn at, bool swap)
 		c->links_cap = c->links_cap ? c->links_cap * 2 : 8;
 		c->links = ws_realloc(c->links, c->links_cap * sizeof *c->links);
 	}
+	/* TOAST chunks stay what they are wherever they lie: CLUSTER copies them as rows. */
+	enum ws_linkkind kind = is_toast(r) ? WS_LINK_COPY : link_kind(b, swap, at);
+
 	c->links[c->nlinks++] = (struct ws_link){
 		.at = at,
 		.rel = r->oid,
 		.from = r->cur,
 		.to = to,
-		.kind = link_kind(b, swap, at),
+		.kind = kind,
 		.swap = swap,
 		.birth = b ? b->lsn : 0,
 	};

@@ -330,5 +330,11 @@ ws_run_inputs(struct ws_run *r, struct ws_err *err)
 			return -1;
 		rc = drain(r, err);
 	}
-	return rc < 0 ? -1 : finish(r, err);
+	if (rc >= 0)
+		return finish(r, err);
+	/* What came before the failure may go on; without an end frame the reader knows. */
+	struct ws_err ignored;
+
+	(void)ws_run_flush(r, &ignored);
+	return -1;
 }
