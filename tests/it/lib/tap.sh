@@ -5,7 +5,7 @@ TAP_COUNT=0
 TAP_FAILED=0
 TAP_PREFIX=
 # Of the last command that `run`, `status_is`, `stop` or `wait_exit` saw.
-STATUS=0 OUT= ERR=
+STATUS=0 OUT="" ERR=""
 
 diag() { printf '%s\n' "$*" | sed 's/^/# /' >&2; }
 note() { printf '%s\n' "$*" | sed 's/^/# /'; }
