@@ -15,8 +15,8 @@ PARSE_WARN   := -Wconversion -Wno-sign-conversion
 ifdef DEVELOPER
 WARN         += -Werror
 endif
-PKG_CFLAGS   := $(shell $(PKG_CONFIG) --cflags $(PKGS))
-PKG_LIBS     := $(shell $(PKG_CONFIG) --libs $(PKGS))
+PKG_CFLAGS   := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS     := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
 VERSION      := $(shell cat VERSION)
 ALL_CFLAGS    = $(CSTD) $(WARN) $(CFLAGS) -I. -Iinclude $(PKG_CFLAGS) -DWS_VERSION='"$(VERSION)"'
 
@@ -27,8 +27,13 @@ LIB_OBJ      := $(LIB_SRC:%.c=$(O)/%.o)
 TOOLS        := $(CMD_SRC:cmd/%.c=$(O)/bin/%)
 SCRIPTS      := $(patsubst cmd/%,$(O)/bin/%,$(wildcard cmd/walshadow*))
 UNIT         := $(UNIT_SRC:tests/unit/%.c=$(O)/unit/%)
+PROG         := $(patsubst tests/prog/%.c,$(O)/prog/%,$(sort $(wildcard tests/prog/*.c)))
+FUZZ_SRC     := $(sort $(wildcard tests/fuzz/*.c))
+MAN          := $(sort $(wildcard man/*.[157]))
+FUZZ_TIME    ?= 60
 
-.PHONY: all unit clean
+.PHONY: all unit clean deps check check-build check-run lint lint-gcc lint-clang fuzz fuzz-build \
+        replay bench cov demo install uninstall dist
 all: $(TOOLS) $(SCRIPTS) $(O)/bin/ws-chdb
 
 $(O)/libws.a: $(LIB_OBJ)
@@ -66,8 +71,116 @@ $(O)/unit/%: $(O)/tests/unit/%.o $(O)/libws.a
 unit: $(UNIT)
 	@set -e; for t in $(UNIT); do $$t; done
 
+# Debian packages and test servers.  What needs them runs in a make of its own, since this one has
+# asked pkg-config already.
+deps:
+	@scripts/deps
+
+check: deps
+	@$(MAKE) --no-print-directory check-build
+	@O=$(O) scripts/check $(TESTS)
+
+check-build: all $(UNIT) $(PROG) replay
+
+# Fuzz targets.  Their library is built a second time: with gcc's sanitizers to run corpora
+# without a fuzzer, with clang's libFuzzer to look for more (FUZZ_TIME seconds a target).
+SAN          := -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all
+REPLAY       := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/replay/%)
+FUZZ         := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/fuzz/%)
+REPLAY_OBJ   := $(LIB_SRC:%.c=$(O)/san/%.o)
+FUZZ_OBJ     := $(LIB_SRC:%.c=$(O)/fuzzer/%.o)
+FUZZ_CC      ?= clang
+
+replay: $(REPLAY)
+
+$(O)/san/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -O1 $(SAN) -MMD -MP -c -o $@ $<
+
+$(O)/san/libws.a $(O)/fuzzer/libws.a:
+	@rm -f $@
+	$(AR) rcs $@ $^
+$(O)/san/libws.a: $(REPLAY_OBJ)
+$(O)/fuzzer/libws.a: $(FUZZ_OBJ)
+
+$(O)/replay/%: $(O)/san/tests/fuzz/%.o $(O)/san/tests/fuzz/replay/main.o $(O)/san/libws.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SAN) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lpthread
+
+$(O)/fuzzer/%.o: %.c
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(ALL_CFLAGS) -O1 $(SAN) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+
+$(O)/fuzz/%: $(O)/fuzzer/tests/fuzz/%.o $(O)/fuzzer/libws.a
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(CFLAGS) $(SAN) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lpthread
+
+fuzz-build: $(FUZZ)
+
+fuzz: fuzz-build
+	@set -e; for f in $(FUZZ); do \
+		n=$$(basename $$f); mkdir -p $(O)/fuzz-corpus/$$n tests/fuzz/corpus/$$n; \
+		echo "fuzz: $$n for $(FUZZ_TIME) s"; \
+		$$f -max_total_time=$(FUZZ_TIME) -max_len=65536 -print_final_stats=1 \
+			-artifact_prefix=$(O)/fuzz-corpus/$$n- \
+			$(O)/fuzz-corpus/$$n tests/fuzz/corpus/$$n; \
+	done
+
+# Warnings as errors in two compilers, then everything that is no compiler.
+lint: lint-gcc lint-clang
+	@CC=$(CC) CFLAGS_ALL='$(ALL_CFLAGS)' scripts/lint
+
+lint-gcc:
+	@$(MAKE) --no-print-directory O=$(O)/lint-gcc CC=gcc DEVELOPER=1 lint-objects
+lint-clang:
+	@$(MAKE) --no-print-directory O=$(O)/lint-clang CC=clang DEVELOPER=1 lint-objects
+.PHONY: lint-objects
+lint-objects: $(LIB_OBJ) $(CMD_SRC:%.c=$(O)/%.o) $(UNIT_SRC:%.c=$(O)/%.o) $(FUZZ_SRC:%.c=$(O)/%.o) \
+              $(PROG:$(O)/prog/%=$(O)/tests/prog/%.o) $(O)/contrib/chdb/ws-chdb.o \
+              $(O)/tests/fuzz/replay/main.o
+
+# Ratios measured on the same WAL in one run; fails past a limit.
+bench: deps
+	@$(MAKE) --no-print-directory all $(PROG)
+	@O=$(abspath $(O)) tests/bench/run
+
+# Lines that the unit tests reach, as text and in $(O)/cov/html.
+cov:
+	@$(MAKE) --no-print-directory O=$(O)/cov CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage unit
+	@lcov --quiet --capture --directory $(O)/cov --output-file $(O)/cov/all.info --no-external \
+		--base-directory .
+	@lcov --quiet --extract $(O)/cov/all.info '*/lib/*' '*/cmd/*' --output-file $(O)/cov/lib.info
+	@lcov --list $(O)/cov/lib.info
+	@genhtml --quiet --output-directory $(O)/cov/html $(O)/cov/lib.info
+
+# A source, a ClickHouse, the pipeline and a load; ONCE=1 stops everything at the end.
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@O=$(O) scripts/demo $(if $(ONCE),--once) $(DEMO_ARGS)
+
+LIBEXEC      := $(filter-out $(O)/bin/walshadow,$(SCRIPTS))
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/walshadow
+	install -m 755 $(TOOLS) $(O)/bin/ws-chdb $(O)/bin/walshadow $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(LIBEXEC) $(DESTDIR)$(PREFIX)/libexec/walshadow
+	set -e; for m in $(MAN); do d=$(DESTDIR)$(PREFIX)/share/man/man$${m##*.}; \
+		install -d $$d; install -m 644 $$m $$d; done
+	install -d $(DESTDIR)$(PREFIX)/share/doc/walshadow
+	install -m 644 $(wildcard *.md) LICENSE $(DESTDIR)$(PREFIX)/share/doc/walshadow
+
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(TOOLS)) ws-chdb walshadow)
+	rm -rf $(DESTDIR)$(PREFIX)/libexec/walshadow $(DESTDIR)$(PREFIX)/share/doc/walshadow
+	set -e; for m in $(notdir $(MAN)); do \
+		rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; done
+
+dist:
+	@mkdir -p $(O)
+	git archive --format=tar.gz --prefix=walshadow-$(VERSION)/ -o $(O)/walshadow-$(VERSION).tar.gz HEAD
+	@echo $(O)/walshadow-$(VERSION).tar.gz
+
 clean:
 	rm -rf $(O)
 
--include $(O)/contrib/chdb/ws-chdb.d $(LIB_OBJ:.o=.d) $(CMD_SRC:%.c=$(O)/%.d) $(UNIT_SRC:%.c=$(O)/%.d)
+-include $(shell find $(O) -name '*.d' 2>/dev/null)
 .SECONDARY:

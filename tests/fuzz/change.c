@@ -13,7 +13,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ws_change c;
 	struct ws_err err;
 
-	memcpy(ws_change_reader_room(r, size), data, size);
+	if (size > 0)
+		memcpy(ws_change_reader_room(r, size), data, size);
 	ws_change_reader_fed(r, size);
 	while (ws_change_next(r, &c, &err) == 1) {
 		out.len = 0;

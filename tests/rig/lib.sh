@@ -202,3 +202,13 @@ rig_pg_system() {
 	done
 	return 1
 }
+
+# rig_have WHAT: is it there, whichever way?
+rig_have() {
+	local item var=WALSHADOW_PG_${1#pg}
+	case $1 in
+	chdb) [ -z "${WALSHADOW_LIBCHDB:-}" ] || return 0 ;;
+	*) [ -z "${!var:-}" ] && ! rig_pg_system "${1#pg}" >/dev/null || return 0 ;;
+	esac
+	item=$(rig_item "$1") && rig_find "$item" >/dev/null
+}
