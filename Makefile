@@ -20,6 +20,9 @@ PKG_LIBS     := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null)
 VERSION      := $(shell cat VERSION)
 ALL_CFLAGS    = $(CSTD) $(WARN) $(CFLAGS) -I. -Iinclude $(PKG_CFLAGS) -DWS_VERSION='"$(VERSION)"'
 
+# One short line a step; V=1 shows the commands.
+RUN           = $(if $(V),,@printf '  %s %s\n' $(1) $@ && )
+
 LIB_SRC      := $(sort $(wildcard lib/*/*.c))
 CMD_SRC      := $(sort $(wildcard cmd/*.c))
 UNIT_SRC     := $(sort $(wildcard tests/unit/*.c))
@@ -38,18 +41,18 @@ all: $(TOOLS) $(SCRIPTS) $(O)/bin/ws-chdb
 
 $(O)/libws.a: $(LIB_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call RUN,AR)$(AR) rcs $@ $^
 
 # The folders that parse bytes get -Wconversion.
 $(O)/lib/wal/%.o $(O)/lib/heap/%.o $(O)/lib/change/%.o: WARN += $(PARSE_WARN)
 
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call RUN,CC)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/bin/%: $(O)/cmd/%.o $(O)/libws.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lpthread
+	$(call RUN,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lpthread
 
 $(SCRIPTS): $(O)/bin/%: cmd/%
 	@mkdir -p $(@D)
@@ -57,16 +60,16 @@ $(SCRIPTS): $(O)/bin/%: cmd/%
 
 $(O)/bin/ws-chdb: $(O)/contrib/chdb/ws-chdb.o
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl
+	$(call RUN,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl
 
 # Programs that tests and benches use; not installed.
 $(O)/prog/%: $(O)/tests/prog/%.o $(O)/libws.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lpthread
+	$(call RUN,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lpthread
 
 $(O)/unit/%: $(O)/tests/unit/%.o $(O)/libws.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcmocka -lpthread
+	$(call RUN,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcmocka -lpthread
 
 unit: $(UNIT)
 	@set -e; for t in $(UNIT); do $$t; done
@@ -95,25 +98,25 @@ replay: $(REPLAY)
 
 $(O)/san/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -O1 $(SAN) -MMD -MP -c -o $@ $<
+	$(call RUN,CC)$(CC) $(ALL_CFLAGS) -O1 $(SAN) -MMD -MP -c -o $@ $<
 
 $(O)/san/libws.a $(O)/fuzzer/libws.a:
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call RUN,AR)$(AR) rcs $@ $^
 $(O)/san/libws.a: $(REPLAY_OBJ)
 $(O)/fuzzer/libws.a: $(FUZZ_OBJ)
 
 $(O)/replay/%: $(O)/san/tests/fuzz/%.o $(O)/san/tests/fuzz/replay/main.o $(O)/san/libws.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(SAN) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lpthread
+	$(call RUN,LD)$(CC) $(CFLAGS) $(SAN) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lpthread
 
 $(O)/fuzzer/%.o: %.c
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(ALL_CFLAGS) -O1 $(SAN) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+	$(call RUN,CC)$(FUZZ_CC) $(ALL_CFLAGS) -O1 $(SAN) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 
 $(O)/fuzz/%: $(O)/fuzzer/tests/fuzz/%.o $(O)/fuzzer/libws.a
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(CFLAGS) $(SAN) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lpthread
+	$(call RUN,LD)$(FUZZ_CC) $(CFLAGS) $(SAN) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lpthread
 
 fuzz-build: $(FUZZ)
 

@@ -5,7 +5,7 @@
 
 #include "ws/err.h"
 
-static void
+static void __attribute__((format(printf, 5, 0)))
 vset(struct ws_err *err, enum ws_status status, int sys, const char *reason, const char *fmt, va_list ap)
 {
 	char msg[sizeof err->msg];

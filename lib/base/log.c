@@ -76,7 +76,7 @@ emit(enum ws_loglevel level, const char *reason, const char *text)
 	(void)r;
 }
 
-static void
+static void __attribute__((format(printf, 2, 0)))
 vlog(enum ws_loglevel level, const char *fmt, va_list ap)
 {
 	char text[3900];
