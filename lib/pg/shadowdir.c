@@ -221,16 +221,14 @@ int
 ws_shadowdir_finish(struct ws_shadowdir *d, const struct ws_shadowconf *conf, struct ws_pos end,
                     struct ws_err *err)
 {
-	struct ws_buf control = {0}, text = {0};
+	struct ws_buf text = {0};
 	struct ws_pgcontrol c;
-	char *path = ws_asprintf("%s/global/pg_control", d->tmp), *parent = NULL, pos[40];
-	int rc = -1;
-
-	int got = ws_file_read(path, 2 * WS_PGCONTROL_SIZE, &control, err);
+	char *parent = NULL, pos[40];
+	int rc = -1, got = ws_pgcontrol_read(d->tmp, &c, err);
 
 	if (got == 0)
 		ws_err_temp(err, "base backup: no pg_control in it");
-	if (got <= 0 || ws_pgcontrol_parse(control.data, control.len, &c, err) != 0)
+	if (got <= 0)
 		goto out;
 	shadowconf_text(conf, &c, &text);
 	ws_pos_format(pos, end);
@@ -249,9 +247,7 @@ ws_shadowdir_finish(struct ws_shadowdir *d, const struct ws_shadowconf *conf, st
 	parent = ws_strdup(d->dir);
 	rc = ws_fsync_path(dirname(parent), err);
 out:
-	ws_buf_free(&control);
 	ws_buf_free(&text);
-	free(path);
 	free(parent);
 	return rc;
 }
