@@ -7,6 +7,12 @@
 #include "ws/cursor.h"
 #include "value-int.h"
 
+static bool
+is_element(enum ws_kind k)
+{
+	return ws_kind_width(k) && k != WS_K_ARRAY && k != WS_K_UNSUPPORTED;
+}
+
 int
 ws_array_parse(const uint8_t *p, size_t n, struct ws_array *a, struct ws_err *err)
 {
@@ -15,8 +21,7 @@ ws_array_parse(const uint8_t *p, size_t n, struct ws_array *a, struct ws_err *er
 
 	a->elem = ws_cur_u8(&c);
 	a->ndim = ws_cur_u8(&c);
-	if (c.bad || a->ndim > WS_ARRAY_MAX_DIM || !ws_kind_width(a->elem) || a->elem == WS_K_ARRAY ||
-	    a->elem == WS_K_UNSUPPORTED)
+	if (c.bad || a->ndim > WS_ARRAY_MAX_DIM || !is_element(a->elem))
 		goto bad;
 	for (int i = 0; i < a->ndim; i++) {
 		a->dims[i] = ws_cur_u32(&c);
@@ -332,7 +337,7 @@ ws_array_from_text(enum ws_kind elem, const char *s, size_t n, struct ws_arena *
 
 	for (int i = 0; i < WS_ARRAY_MAX_DIM; i++)
 		l.lbounds[i] = 1;
-	rc = read_literal(&l, err);
+	rc = is_element(elem) ? read_literal(&l, err) : bad(err, "no element kind");
 	if (rc == 0) {
 		size_t head = 2 + 8 * (size_t)l.ndim;
 		uint8_t *p = ws_arena_alloc(a, head + l.nulls.len + l.data.len);
