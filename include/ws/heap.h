@@ -172,6 +172,12 @@ struct ws_heapdesc {
 struct ws_heapdesc *ws_heapdesc_new(const struct ws_rel *rel, ws_type_fn lookup, void *arg, struct ws_err *err);
 void ws_heapdesc_free(struct ws_heapdesc *d);
 
+/* The desc's relation as the change stream describes it; root: of a partition, else NULL.  Strings
+ * belong to the shape, the rest to the arena. */
+struct ws_c_relation;
+void ws_heapdesc_relation(const struct ws_heapdesc *d, const struct ws_rel *root, uint32_t handle,
+                          struct ws_arena *a, struct ws_c_relation *out);
+
 /* Flags of ws_heap_decode */
 #define WS_DECODE_KEY 0x1 /* an OLD_KEY tuple: what is NULL in it is not in it, thus absent */
 

@@ -16,7 +16,7 @@ enum ws_unsupported { WS_UNSUP_STOP, WS_UNSUP_HEX, WS_UNSUP_BYTES, WS_UNSUP_NULL
 enum ws_null_array { WS_NULL_ARRAY_TEXT, WS_NULL_ARRAY_EMPTY };
 enum ws_drop { WS_DROP_KEEP, WS_DROP_DROP, WS_DROP_STOP };
 enum ws_change_policy { WS_CHANGE_FOLLOW, WS_CHANGE_KEEP, WS_CHANGE_STOP };
-enum ws_load { WS_LOAD_COPY, WS_LOAD_NONE };
+enum ws_load { WS_LOAD_UNSAID, WS_LOAD_COPY, WS_LOAD_NONE };
 
 /* The extra columns, in the order in which created tables have them. */
 enum ws_extra { WS_X_VERSION, WS_X_DELETED, WS_X_OP, WS_X_XID, WS_X_COMMIT_TS, WS_X_LSN, WS_X_COUNT };

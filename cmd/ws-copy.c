@@ -1,0 +1,172 @@
+/* ws-copy: the rows that tables have at the start, as a change stream; see ws-copy(1). */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ws/copy.h"
+#include "ws/file.h"
+#include "ws/mem.h"
+#include "ws/routes.h"
+#include "ws/tool.h"
+
+#define CONFIG_MAX 65536u
+#define JOBS_MAX   64
+
+static char *state, *consumer, *conninfo, *routes_file, *load;
+static int jobs = 2;
+
+static const struct poptOption options[] = {
+    {"state", 0, POPT_ARG_STRING, &state, 0, "state directory (default: environment WALSHADOW_STATE)", "DIR"},
+    {"consumer", 0, POPT_ARG_STRING, &consumer, 0, "name of the consumer", "NAME"},
+    {"dbname", 'd', POPT_ARG_STRING, &conninfo, 0, "connection string of the source", "CONNINFO"},
+    {"routes", 0, POPT_ARG_STRING, &routes_file, 0, "table rules, ws-routes(5) (default: DIR/routes when it exists)", "FILE"},
+    {"jobs", 'j', POPT_ARG_INT, &jobs, 0, "tables read side by side (default: 2)", "N"},
+    {"load", 0, POPT_ARG_STRING, &load, 0, "copy or none, for tables whose rule does not say (default: copy)", "MODE"},
+    POPT_TABLEEND};
+
+struct job {
+	struct ws_copy_opts o;
+	struct ws_routes *routes;
+	char *dbname;
+	bool none; /* unless the rule says otherwise */
+};
+
+static int
+config_line(struct job *j, const char *path, char *line, struct ws_err *err)
+{
+	char *e;
+
+	if (!strncmp(line, "DATABASE=", 9)) {
+		free(j->dbname);
+		j->dbname = ws_strdup(line + 9);
+	} else if (!strncmp(line, "DATABASE_OID=", 13)) {
+		unsigned long v = strtoul(line + 13, &e, 10);
+
+		if (!isdigit((unsigned char)line[13]) || *e || v == 0 || v > UINT32_MAX)
+			return ws_err_usage(err, "%s: DATABASE_OID is no oid: %s", path, line + 13);
+		j->o.db = (ws_oid)v;
+	}
+	return 0;
+}
+
+/* KEY=value lines of consumer/NAME/config. */
+static int
+read_config(struct job *j, struct ws_err *err)
+{
+	char *path = ws_asprintf("%s/consumer/%s/config", j->o.state, consumer), *next;
+	struct ws_buf b = {0};
+	int rc = ws_file_read(path, CONFIG_MAX, &b, err);
+
+	if (rc == 0)
+		rc = ws_err_usage(err, "%s: no such consumer", path);
+	for (char *line = rc == 1 ? ws_buf_cstr(&b) : NULL; line && rc == 1; line = next) {
+		if ((next = strchr(line, '\n')))
+			*next++ = 0;
+		if (config_line(j, path, line, err) != 0)
+			rc = -1;
+	}
+	if (rc == 1 && (!j->o.db || !j->dbname))
+		rc = ws_err_usage(err, "%s: no DATABASE_OID or no DATABASE", path);
+	j->o.dbname = j->dbname;
+	ws_buf_free(&b);
+	free(path);
+	return rc == 1 ? 0 : -1;
+}
+
+static bool
+name_ok(const char *s)
+{
+	size_t n = strlen(s);
+
+	return n > 0 && n <= 63 && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == n;
+}
+
+static int
+check(struct job *j, struct ws_err *err)
+{
+	j->o.state = state ? state : getenv("WALSHADOW_STATE");
+	j->o.consumer = consumer;
+	j->o.conninfo = conninfo;
+	j->o.jobs = jobs;
+	if (!j->o.state || !*j->o.state)
+		return ws_err_usage(err, "--state is missing");
+	if (!consumer || !name_ok(consumer))
+		return ws_err_usage(err, "--consumer: a name of letters, digits, _ and - is needed");
+	if (jobs < 1 || jobs > JOBS_MAX)
+		return ws_err_usage(err, "--jobs is 1 to %d", JOBS_MAX);
+	if (load && strcmp(load, "copy") && strcmp(load, "none"))
+		return ws_err_usage(err, "--load is copy or none");
+	j->none = load && !strcmp(load, "none");
+	if (isatty(STDOUT_FILENO))
+		return ws_err_usage(err, "binary frames are not for a terminal: pipe them to ws-emit --load");
+	return read_config(j, err);
+}
+
+static int
+read_routes(struct job *j, struct ws_err *err)
+{
+	char *path = routes_file ? ws_strdup(routes_file) : ws_asprintf("%s/routes", j->o.state);
+	bool is_default = !routes_file && access(path, F_OK) != 0;
+
+	j->routes = ws_routes_load(is_default ? NULL : path, err);
+	free(path);
+	return j->routes ? 0 : -1;
+}
+
+static int
+route(void *arg, const struct ws_rel *rel, bool *rows, struct ws_err *err)
+{
+	struct job *j = arg;
+	struct ws_route r;
+	int rc = ws_routes_resolve(j->routes, j->dbname, rel->nspname, rel->name, &r, err);
+
+	if (rc != 1)
+		return rc;
+	*rows = r.load == WS_LOAD_UNSAID ? !j->none : r.load == WS_LOAD_COPY;
+	ws_route_fini(&r);
+	return 1;
+}
+
+static enum ws_copy_column
+column(void *arg, const struct ws_rel *rel, const struct ws_attr *a, bool unsupported)
+{
+	struct job *j = arg;
+	struct ws_route_column c;
+	struct ws_route r;
+
+	ws_routes_column(j->routes, rel->nspname, rel->name, a->name, &c);
+	if (c.excluded)
+		return WS_COPY_EXCLUDED;
+	if (!unsupported || ws_routes_resolve(j->routes, j->dbname, rel->nspname, rel->name, &r, NULL) != 1)
+		return WS_COPY_VALUE;
+	bool null = r.unsupported == WS_UNSUP_NULL;
+
+	ws_route_fini(&r);
+	return null ? WS_COPY_AS_NULL : WS_COPY_VALUE;
+}
+
+static int
+run(int argc, const char **argv, struct ws_err *err)
+{
+	struct job j = {.o = {.out = STDOUT_FILENO, .tables = argv, .ntables = argc, .route = route, .column = column}};
+	int rc;
+
+	j.o.arg = &j;
+	rc = check(&j, err);
+	if (rc == 0)
+		rc = read_routes(&j, err);
+	if (rc == 0)
+		rc = ws_copy_run(&j.o, err);
+	ws_routes_free(j.routes);
+	free(j.dbname);
+	return rc == 0 ? WS_OK : err->status;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct ws_tool tool = {.name = "ws-copy", .synopsis = "[TABLE...]", .options = options, .run = run};
+
+	return ws_tool_main(&tool, argc, argv);
+}

@@ -1,0 +1,66 @@
+/* A shape as the change stream describes it, for everybody who writes one. */
+#include <string.h>
+
+#include "ws/change.h"
+#include "heap-int.h"
+
+static uint8_t
+column_flags(const struct ws_attr *a)
+{
+	static const struct {
+		uint8_t att, col;
+	} map[] = {{WS_ATT_NOTNULL, WS_COL_NOTNULL}, {WS_ATT_IDENTITY, WS_COL_IDENTITY}, {WS_ATT_PKEY, WS_COL_PKEY},
+	           {WS_ATT_STORED, WS_COL_GENERATED}, {WS_ATT_VIRTUAL, WS_COL_GENERATED}};
+	uint8_t flags = a->flags & WS_ATT_MISSING && a->missing ? WS_COL_MISSING : 0;
+
+	for (size_t i = 0; i < sizeof map / sizeof map[0]; i++)
+		if (a->flags & map[i].att)
+			flags |= map[i].col;
+	return flags;
+}
+
+static void
+column(const struct ws_heapcol *c, struct ws_arena *a, struct ws_c_column *out)
+{
+	const struct ws_type *e = c->type.enum_;
+
+	out->name = c->attr->name;
+	out->attnum = c->attnum;
+	out->kind = (uint8_t)c->type.kind;
+	out->elem_kind = (uint8_t)c->type.elem;
+	out->flags = column_flags(c->attr);
+	out->typid = c->attr->typid;
+	out->typmod = c->attr->typmod;
+	out->typname = c->attr->typname;
+	out->missing = c->attr->missing;
+	if (!e)
+		return;
+	out->nlabels = (uint16_t)e->nlabels;
+	out->labels = ws_arena_alloc(a, out->nlabels * sizeof *out->labels);
+	for (uint16_t i = 0; i < out->nlabels; i++)
+		out->labels[i] = e->labels[i].label;
+}
+
+void
+ws_heapdesc_relation(const struct ws_heapdesc *d, const struct ws_rel *root, uint32_t handle, struct ws_arena *a,
+                     struct ws_c_relation *out)
+{
+	const struct ws_rel *r = d->rel;
+
+	*out = (struct ws_c_relation){
+	    .handle = handle,
+	    .oid = r->oid,
+	    .relkind = r->kind,
+	    .replident = r->replident,
+	    .nspname = r->nspname,
+	    .name = r->name,
+	    .root = root ? root->oid : 0,
+	    .root_nspname = root ? root->nspname : "",
+	    .root_name = root ? root->name : "",
+	    .lsn = r->lsn,
+	    .ncols = d->ncols,
+	};
+	out->cols = ws_arena_zalloc(a, d->ncols * sizeof *out->cols);
+	for (uint16_t i = 0; i < d->ncols; i++)
+		column(&d->cols[i], a, &out->cols[i]);
+}
