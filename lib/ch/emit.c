@@ -302,8 +302,11 @@ load_ended(struct ws_emit *e, struct ws_pos end, struct ws_err *err)
 
 	if (emit_barrier(e, err) != 0)
 		return -1;
+	/* The end is the lowest point of all tables that are loaded, an interrupted run's included. */
 	if (!e->load_lo)
 		lo = hi = end;
+	else if (end.lsn && end.lsn < lo.lsn)
+		lo = end;
 	if (emit_sent(e, hi, err) != 0)
 		return -1;
 	if (e->have_ack)

@@ -219,6 +219,7 @@ failures() {
 }
 
 PG_MAJOR=${WS_MAJORS##* }
+# shellcheck disable=SC2034 # tap.sh uses TAP_PREFIX
 for part in ${WS_COPY_PARTS:-open_transactions changes rules failures}; do
   TAP_PREFIX="$part: "
   $part
