@@ -247,7 +247,8 @@ reap_one() {
   timer=$!
   wait -n -p pid
   status=$?
-  [[ -n $pid && $pid != "$timer" ]] || return 0
+  # A signal ends the wait with pid unset.
+  [[ -n ${pid:-} && $pid != "$timer" ]] || return 0
   kill "$timer" 2>/dev/null
   wait "$timer" 2>/dev/null
   for svc in "${!SVC_PID[@]}"; do

@@ -7,9 +7,9 @@
 SECONDS_OF_LOAD=${WS_IT_LOAD_SECONDS:-30}
 
 replay_lag() {
-  local received replay
-  replay=$(pos_lsn "$S/pos/shadow.replay") received=$(pos_lsn "$S/pos/received")
-  echo $(($(lsn_num "$received") - $(lsn_num "$replay")))
+  local insert replay
+  replay=$(pos_lsn "$S/pos/shadow.replay") insert=$(sql src 'SELECT pg_current_wal_insert_lsn()')
+  echo $(($(lsn_num "$insert") - $(lsn_num "$replay")))
 }
 
 load_with_ddl() {

@@ -50,7 +50,7 @@ pipe_drain() {
 # pipe_compare SERVER DATABASE [CHDATABASE]: every ordinary table, every column, every row.
 pipe_compare() {
   local server=$1 db=$2 chdb=${3:-$2} table schema name bad=0
-  while read -r schema name; do
+  while IFS='|' read -r schema name; do
     table=${schema}_$name
     pg_to_ch_compare "$server/$db" "$schema.$name" "$chdb.$table" || bad=1
   done < <(sql "$server/$db" "SELECT nspname, relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
