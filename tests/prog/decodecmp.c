@@ -1,0 +1,266 @@
+/* Compares a change stream with what test_decoding printed for the same WAL:
+ *   decodecmp EXPECTED <STREAM
+ * Prints the first difference and exits 1, or `same: N lines`.  Only where PostgreSQL printed
+ * unchanged-toast-datum, any value is taken: ws-decode has it where PostgreSQL has not. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ws/change.h"
+#include "ws/log.h"
+
+#define UNCHANGED "unchanged-toast-datum"
+
+static struct ws_buf text;
+static FILE *expected;
+static char *line;
+static size_t line_cap;
+static long nlines, nfilled;
+
+/* format_type without the modifier, as format_type_be gives it. */
+static void
+put_type(const char *t)
+{
+	int skip = 0;
+
+	for (; *t; t++) {
+		skip += *t == '(';
+		if (!skip)
+			ws_buf_putc(&text, (uint8_t)*t);
+		skip -= *t == ')';
+	}
+}
+
+static void
+put_value(const struct ws_value *v, const struct ws_c_column *c)
+{
+	struct ws_buf b = {0};
+
+	ws_value_text(v, &b);
+	bool bare = v->kind == WS_K_INT2 || v->kind == WS_K_INT4 || v->kind == WS_K_INT8 || v->kind == WS_K_OID ||
+	            v->kind == WS_K_FLOAT4 || v->kind == WS_K_FLOAT8 || v->kind == WS_K_NUMERIC;
+
+	(void)c;
+	if (bare || v->kind == WS_K_BOOL) {
+		if (v->kind == WS_K_BOOL)
+			ws_buf_puts(&text, v->i ? "true" : "false");
+		else
+			ws_buf_put(&text, b.data, b.len);
+	} else {
+		ws_buf_putc(&text, '\'');
+		for (size_t i = 0; i < b.len; i++) {
+			if (b.data[i] == '\'')
+				ws_buf_putc(&text, '\'');
+			ws_buf_putc(&text, b.data[i]);
+		}
+		ws_buf_putc(&text, '\'');
+	}
+	ws_buf_free(&b);
+}
+
+static void
+put_tuple(const struct ws_c_relation *r, const struct ws_value *v, bool skip_nulls)
+{
+	for (uint16_t i = 0; i < r->ncols; i++) {
+		if (skip_nulls && v[i].state != WS_V_VALUE)
+			continue;
+		ws_buf_printf(&text, " %s[", r->cols[i].name);
+		put_type(r->cols[i].typname);
+		ws_buf_puts(&text, "]:");
+		if (v[i].state == WS_V_VALUE)
+			put_value(&v[i], &r->cols[i]);
+		else
+			ws_buf_puts(&text, v[i].state == WS_V_NULL ? "null" : UNCHANGED);
+	}
+}
+
+static void
+put_row(const struct ws_c_row *row)
+{
+	const struct ws_c_relation *r = row->rel;
+
+	ws_buf_printf(&text, "table %s.%s: %s:", r->nspname, r->name,
+	              row->op == 'I' ? "INSERT" : row->op == 'U' ? "UPDATE" : "DELETE");
+	if (row->op == 'U' && row->old) {
+		ws_buf_puts(&text, " old-key:");
+		put_tuple(r, row->old, true);
+		ws_buf_puts(&text, " new-tuple:");
+	}
+	if (row->op == 'D' && row->old)
+		put_tuple(r, row->old, true);
+	else if (row->op == 'D')
+		ws_buf_puts(&text, " (no-tuple-data)");
+	else
+		put_tuple(r, row->new_, false);
+}
+
+static void
+put_truncate(const struct ws_change *c, const struct ws_change_reader *reader)
+{
+	ws_buf_puts(&text, "table ");
+	for (uint32_t i = 0; i < c->truncate.nhandles; i++) {
+		const struct ws_c_relation *r = ws_change_relation(reader, c->truncate.handles[i]);
+
+		ws_buf_printf(&text, "%s%s.%s", i ? ", " : "", r->nspname, r->name);
+	}
+	ws_buf_puts(&text, ": TRUNCATE:");
+	if (c->truncate.flags & WS_TRUNCATE_RESTART)
+		ws_buf_puts(&text, " restart_seqs");
+	if (c->truncate.flags & WS_TRUNCATE_CASCADE)
+		ws_buf_puts(&text, " cascade");
+	if (!c->truncate.flags)
+		ws_buf_puts(&text, " (no-flags)");
+}
+
+/* True when the event has a line. */
+static bool
+print(const struct ws_change *c, const struct ws_change_reader *reader)
+{
+	text.len = 0;
+	switch (c->type) {
+	case WS_C_BEGIN:
+		ws_buf_printf(&text, "BEGIN %u", c->begin.xid);
+		return true;
+	case WS_C_COMMIT:
+		ws_buf_printf(&text, "COMMIT %u", c->commit.xid);
+		return true;
+	case WS_C_ROW:
+		put_row(&c->row);
+		return true;
+	case WS_C_TRUNCATE:
+		put_truncate(c, reader);
+		return true;
+	case WS_C_MESSAGE:
+		ws_buf_printf(&text, "message: transactional: %d prefix: %s, sz: %u content:", c->message.transactional,
+		              c->message.prefix, c->message.len);
+		ws_buf_put(&text, c->message.content, c->message.len);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A quoted literal, or a bare word. */
+static const char *
+skip_literal(const char *p)
+{
+	if (*p != '\'') {
+		while (*p && *p != ' ')
+			p++;
+		return p;
+	}
+	for (p++; *p; p++)
+		if (*p == '\'' && *++p != '\'')
+			break;
+	return p;
+}
+
+static bool
+matches(const char *want, const char *have)
+{
+	while (*want) {
+		if (!strncmp(want, UNCHANGED, strlen(UNCHANGED)) && strncmp(have, UNCHANGED, strlen(UNCHANGED)) != 0) {
+			want += strlen(UNCHANGED);
+			have = skip_literal(have);
+			nfilled++;
+		} else if (*want++ != *have++) {
+			return false;
+		}
+	}
+	return !*have;
+}
+
+static bool
+next_expected(void)
+{
+	ssize_t n = getline(&line, &line_cap, expected);
+
+	if (n > 0 && line[n - 1] == '\n')
+		line[n - 1] = 0;
+	return n > 0;
+}
+
+static int
+compare_line(const struct ws_change *c, const struct ws_change_reader *reader)
+{
+	(void)print(c, reader);
+	const char *have = ws_buf_cstr(&text);
+
+	nlines++;
+	if (!next_expected()) {
+		printf("line %ld: PostgreSQL has no more, ws-decode: %.2000s\n", nlines, have);
+		return -1;
+	}
+	if (matches(line, have))
+		return 0;
+	printf("line %ld differs\n PostgreSQL: %.2000s\n  ws-decode: %.2000s\n", nlines, line, have);
+	return -1;
+}
+
+static int
+compare(const struct ws_change *c, const struct ws_change_reader *reader)
+{
+	static struct ws_change begin; /* not compared yet; type 0: it was */
+
+	/* A transaction of schema events alone is none to PostgreSQL. */
+	if (c->type == WS_C_BEGIN && !begin.type) {
+		begin = *c;
+		return 0;
+	}
+	if (c->type == WS_C_COMMIT && begin.type) {
+		begin.type = 0;
+		return 0;
+	}
+	if (!print(c, reader))
+		return 0;
+	if (begin.type && (c->type != WS_C_MESSAGE || c->message.transactional)) {
+		struct ws_change b = begin;
+
+		begin.type = 0;
+		if (compare_line(&b, reader) != 0)
+			return -1;
+	}
+	return compare_line(c, reader);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct ws_change_reader *reader = ws_change_reader_new();
+	struct ws_change c;
+	struct ws_err err;
+	int rc = 0;
+
+	ws_log_init("decodecmp", WS_LOG_INFO, false);
+	if (argc != 2 || !(expected = fopen(argv[1], "r"))) {
+		fprintf(stderr, "usage: decodecmp EXPECTED <STREAM\n");
+		return 2;
+	}
+	for (;;) {
+		ssize_t n = read(STDIN_FILENO, ws_change_reader_room(reader, 65536), 65536);
+
+		if (n <= 0)
+			break;
+		ws_change_reader_fed(reader, (size_t)n);
+		while ((rc = ws_change_next(reader, &c, &err)) == 1)
+			if (compare(&c, reader) != 0)
+				return 1;
+		if (rc < 0) {
+			ws_log_err(&err);
+			return 1;
+		}
+	}
+	if (!ws_change_ended(reader)) {
+		printf("the stream has no end frame\n");
+		return 1;
+	}
+	if (next_expected()) {
+		printf("after %ld lines ws-decode has no more, PostgreSQL: %.2000s\n", nlines, line);
+		return 1;
+	}
+	printf("same: %ld lines, %ld toast values filled in\n", nlines, nfilled);
+	return 0;
+}
