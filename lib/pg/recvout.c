@@ -57,6 +57,7 @@ struct recvout {
 	ws_lsn kept;     /* bytes below are compared; 0: nothing to compare any more */
 	ws_lsn received; /* pos/received as it stands in the file */
 	uint64_t last_sync;
+	bool dirty;      /* appended since the last sync */
 };
 
 static void
@@ -94,8 +95,7 @@ static int
 sync_now(struct recvout *o, struct ws_err *err)
 {
 	o->last_sync = ws_now_us();
-	if (!o->w || ws_walwriter_end(o->w).lsn == 0)
-		return 0;
+	o->dirty = false;
 	if (ws_walwriter_sync(o->w, err) != 0)
 		return -1;
 	return announce(o, ws_walwriter_synced(o->w).lsn, err);
@@ -202,13 +202,16 @@ write_chunk(struct recvout *o, const struct chunk *c, struct ws_err *err)
 	pthread_mutex_unlock(&o->lock);
 	if (!o->w)
 		return 0;
+	o->dirty = true;
 	if (o->o.synchronous)
 		return sync_now(o, err);
 	/* A segment that is complete was synced by the writer. */
 	ws_lsn synced = ws_walwriter_synced(o->w).lsn;
 
-	if (synced > o->synced)
+	if (synced > o->synced) {
+		o->dirty = synced < o->end;
 		return announce(o, synced, err);
+	}
 	return 0;
 }
 
@@ -216,7 +219,7 @@ write_chunk(struct recvout *o, const struct chunk *c, struct ws_err *err)
 static int64_t
 sync_due(struct recvout *o, uint64_t now)
 {
-	if (!o->w || o->kept || o->end == o->synced || ws_walwriter_end(o->w).lsn == 0)
+	if (!o->dirty)
 		return -1;
 	uint64_t interval = (uint64_t)(o->o.sync_interval * 1e6), since = now - o->last_sync;
 
