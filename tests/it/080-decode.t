@@ -70,7 +70,9 @@ major() {
   start=$(pg_lsn a)
   note "$(workload)"
   end=$(pg_lsn a)
-  sql a "SELECT data FROM pg_logical_slot_get_changes('s', '$end', NULL, 'skip-empty-xacts', '1')" >"$T/expected"
+  # Empty transactions are left out here: 16 leaves the BEGIN out with them before a message.
+  sql a "SELECT data FROM pg_logical_slot_get_changes('s', '$end', NULL)" |
+    awk '/^BEGIN / { b = $0; next } b && !/^COMMIT / { print b } !(b && /^COMMIT /) { print } { b = "" }' >"$T/expected"
   db=$(sql a 'SELECT oid FROM pg_database WHERE datname = current_database()')
   cmp_is "$(wc -l <"$T/expected")" -gt $((WS_STEPS * 2)) "$PG_MAJOR: PostgreSQL decoded a lot"
   ws-decode --catalog "$T/cat" --database "$db" -s "$start" "$T/a/pg_wal" >"$T/stream"
