@@ -13,7 +13,8 @@
 #include "copy-int.h"
 
 #define MAX_ROUNDS 20
-#define TELL_US    10000000 /* how often a wait is explained */
+#define TELL_US    10000000 /* how often a wait is explained; the first time after a second */
+#define FIRST_US   1000000
 
 int
 copy_put(struct copy *c, const struct ws_buf *b, struct ws_err *err)
@@ -38,7 +39,7 @@ static int
 wait_pos(struct copy *c, const char *name, ws_lsn lsn, struct ws_pos *p, struct ws_err *err)
 {
 	char *path = ws_asprintf("%s/pos/%s", c->o->state, name);
-	uint64_t told = ws_now_us();
+	uint64_t told = ws_now_us() - TELL_US + FIRST_US;
 	int rc;
 
 	while ((rc = ws_pos_read(path, p, err)) >= 0 && (rc == 0 || p->lsn < lsn)) {
@@ -108,7 +109,7 @@ export_snapshot(struct copy *c, int round, struct ws_err *err)
 {
 	const struct ws_pg_opts o = {.mode = WS_PG_DATABASE, .conninfo = c->o->conninfo, .appname = "ws-copy"};
 	char slot[64], who[400];
-	uint64_t told = ws_now_us();
+	uint64_t told = ws_now_us() - TELL_US + FIRST_US;
 	int rc;
 
 	ws_pg_close(c->exporter);

@@ -106,8 +106,9 @@ put_column(struct ws_buf *sql, const struct copy_table *t, uint16_t i)
 	ws_buf_puts(sql, " IS DISTINCT FROM NULL THEN 1 END");
 }
 
-static void
-put_begin(struct copy *c, struct worker *w)
+/* Out at once: handles must come in order, whichever table's rows fill a buffer first. */
+static int
+put_begin(struct copy *c, struct worker *w, struct ws_err *err)
 {
 	struct ws_c_relation rel;
 	struct ws_change ev = {.type = WS_C_RELATION, .relation = &rel};
@@ -119,6 +120,10 @@ put_begin(struct copy *c, struct worker *w)
 	ev = (struct ws_change){.type = WS_C_SNAPSHOT_BEGIN};
 	ev.snapshot = (struct ws_c_snapshot){.handle = w->t->handle, .lsn = c->snap.lsn, .tli = c->tli, .with_rows = w->t->with_rows};
 	ws_change_put(&w->out, &ev);
+	int rc = copy_put(c, &w->out, err);
+
+	w->out.len = 0;
+	return rc;
 }
 
 static int
@@ -144,7 +149,8 @@ copy_table(struct copy *c, struct worker *w, struct ws_err *err)
 	free(w->fields);
 	w->values = ws_calloc(d->ncols, sizeof *w->values);
 	w->fields = ws_calloc(d->ncols, sizeof *w->fields);
-	put_begin(c, w);
+	if (put_begin(c, w, err) != 0)
+		return -1;
 	ws_buf_puts(&sql, "COPY (SELECT ");
 	for (uint16_t i = 0; i < d->ncols; i++) {
 		if (i)
@@ -271,8 +277,7 @@ static int
 mark_table(struct copy *c, struct worker *w, struct copy_table *t, struct ws_err *err)
 {
 	w->t = t;
-	put_begin(c, w);
-	return ended(c, w, err);
+	return put_begin(c, w, err) != 0 ? -1 : ended(c, w, err);
 }
 
 /* The table that a lock was asked for is not there any more, or has another name. */

@@ -4,7 +4,7 @@
 # shellcheck source=lib/it.sh
 . "$(dirname "$0")/lib/it.sh"
 
-rows=${WS_TYPES_ROWS:-400}
+rows=${WS_TYPES_ROWS:-200}
 seed=${WS_TYPES_SEED:-0.42}
 
 # lz4 for values on disk: PostgreSQL 16 of the rig was built without.

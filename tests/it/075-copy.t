@@ -43,7 +43,7 @@ values() {
   local t q
   setup 'CREATE TABLE public.t0 (a int)'
   pg_tool psql
-  "$PGTOOL" -Xq -d "$(pg_conninfo pg)" -v n=60 -v seed=0.3 -v lz4=0 -v virtual=$((PG_MAJOR >= 18)) \
+  "$PGTOOL" -Xq -d "$(pg_conninfo pg)" -v n=40 -v seed=0.3 -v lz4=0 -v virtual=$((PG_MAJOR >= 18)) \
     -f "$TOP/tests/it/data/070-types.sql"
   sql pg 'CREATE SCHEMA "odd ""one"' 'CREATE TABLE "odd ""one"."T\x,." ("A b" int, "c""d" text)' \
     'INSERT INTO "odd ""one"."T\x,." VALUES (1, 2), (3, NULL)' \
@@ -186,7 +186,7 @@ rules() {
 # ---- refusals, failures ----
 
 failures() {
-  setup 'CREATE TABLE t (a int, b text); INSERT INTO t SELECT i, repeat(md5(i::text), 20) FROM generate_series(1, 200000) i'
+  setup 'CREATE TABLE t (a int, b text); INSERT INTO t SELECT i, repeat(md5(i::text), 20) FROM generate_series(1, 50000) i'
   status_is 2 'an unknown table' copy nosuch
   like "$ERR" 'no table nosuch' 'is named'
   status_is 2 '--jobs 0' copy -j 0
