@@ -351,7 +351,7 @@ begin_session(struct receiver *r, struct ws_pos *start, struct ws_err *err)
 		return room < 0 ? -1 : NO_ROOM;
 	ws_lsn kept = recvout_kept(r->out).lsn;
 
-	if (r->o->endpos && kept >= r->o->endpos)
+	if (r->o->endpos && (kept ? kept : start->lsn) >= r->o->endpos)
 		return ENDPOS;
 	uint64_t timeout = (uint64_t)r->src.wal_sender_timeout_ms * 1000;
 
