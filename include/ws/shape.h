@@ -40,9 +40,9 @@ struct ws_rel {
 	ws_oid spc;          /* reltablespace; 0 = the database's default */
 	ws_oid toast;        /* reltoastrelid, 0 none */
 	ws_oid toast_of;     /* for kind t: the table; 0 */
-	ws_oid parent, root; /* of a partition: immediate parent, topmost; 0 otherwise */
+	ws_oid parent, root; /* of a table that is a partition: immediate parent, topmost; 0 otherwise */
 	ws_oid reltype;
-	int natts;           /* relnatts, dropped ones included */
+	int natts;           /* relnatts, dropped ones included; 0 for an index */
 	struct ws_attr *attrs;
 	/* Identity key columns as attnums in index order: the identity index (non-deferrable
 	 * primary key for 'd', the named index for 'i'), empty for f, n and without one. */

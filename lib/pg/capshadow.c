@@ -86,7 +86,8 @@ find_by_oid(struct cap *c, struct cap_db *db, struct ws_err *err)
 		PGresult *res = pg ? ws_pg_exec(pg, sql, "cannot read pg_database", &e) : NULL;
 
 		if (res && PQntuples(res) == 0) {
-			ws_warn("database %u (%s) was dropped on the source: its history ends here", db->oid, db->name);
+			if (db->has)
+				ws_warn("database %u (%s) was dropped on the source: its history ends here", db->oid, db->name);
 			db->dropped = true;
 			rc = 0;
 		} else if (res && strcmp(PQgetvalue(res, 0, 0), db->name)) {

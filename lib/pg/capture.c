@@ -99,9 +99,7 @@ capture_first(struct cap *c, struct cap_db *db, struct ws_pos at, struct ws_err 
 	ws_info("database %u (%s): first capture at " WS_LSN_FMT, db->oid, db->name, WS_LSN_ARG(at.lsn));
 	if (ws_cathist_rewind(c->hist, db->oid, 0, err) != 0)
 		return -1;
-	if (cap_capture(c, db, at, &want, err) != 0)
-		return -1;
-	return db->dropped ? ws_err_usage(err, "there is no database with oid %u (%s)", db->oid, db->name) : 0;
+	return cap_capture(c, db, at, &want, err);
 }
 
 static bool
@@ -142,9 +140,10 @@ capture_backup(struct tail *t, struct ws_err *err)
 		if (capture_first(c, &c->dbs[i], at, err) != 0)
 			return -1;
 	for (size_t i = 0; i < c->ndbs; i++)
-		if (cap_move(c, &c->dbs[i], at, true, err) != 0)
+		if (!c->dbs[i].dropped && cap_move(c, &c->dbs[i], at, true, err) != 0)
 			return -1;
-	return 0;
+	return any_captured(c) ? 0 : ws_err_usage(err, "database %u (%s) did not exist at " WS_LSN_FMT, c->dbs[0].oid,
+	                                          c->dbs[0].name, WS_LSN_ARG(at.lsn));
 }
 
 /* Databases that joined, while the shadow stands at `at`. */
@@ -158,7 +157,9 @@ capture_joined(struct cap *c, struct ws_pos at, struct ws_err *err)
 
 		if (db->has)
 			continue;
-		if (capture_first(c, db, at, err) != 0 || cap_move(c, db, at, true, err) != 0)
+		/* Not created yet, for the shadow: at a later boundary. */
+		db->dropped = false;
+		if (capture_first(c, db, at, err) != 0 || (!db->dropped && cap_move(c, db, at, true, err) != 0))
 			return -1;
 	}
 	return 0;

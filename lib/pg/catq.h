@@ -17,6 +17,21 @@ void catq_free(struct catq_oids *o);
 bool catq_has(const struct catq_oids *sorted, ws_oid oid);
 /* `'{1,2}'::oid[]` */
 void catq_array(struct ws_buf *sql, const ws_oid *v, size_t n);
+/* A command without rows. */
+int catq_command(struct ws_pg *c, const char *sql, const char *what, struct ws_err *err);
+/* Statements are prepared once a session: planning costs more than running them. */
+int catq_prepare_rels(struct ws_pg *c, struct ws_err *err);
+int catq_prepare_types(struct ws_pg *c, struct ws_err *err);
+/* EXECUTE statement (oids). */
+PGresult *catq_execute(struct ws_pg *c, const char *statement, const ws_oid *v, size_t n, const char *what,
+                       struct ws_err *err);
+
+/* pg_class c: what has a place in the history.  Views and foreign tables have neither files nor decoded
+ * rows, a temporary table is nobody's but its session's; indexes of catalogs change without a
+ * boundary, and nothing needs them. */
+#define CATQ_KEPT \
+	"c.relkind IN ('r','i','S','t','m','p','c') AND c.relpersistence <> 't' AND (c.relkind <> 'i' OR c.oid >= 16384)"
+
 /* Runs sql and adds its only column. */
 int catq_fetch_oids(struct ws_pg *c, const char *sql, const char *what, struct catq_oids *out, struct ws_err *err);
 

@@ -12,20 +12,21 @@ enum {
 
 /* pg_relation_filenode knows mapped relations; it takes no lock.
  * A partition whose detach is pending takes no rows any more (DETACH CONCURRENTLY) and counts as
- * detached, as for pg_partition_root.
+ * detached, as for pg_partition_root.  When a partitioned table moves, its descendants are
+ * invalidated, but not their indexes: those get no parent.
  * A TOAST table depends on its owner; those of catalogs are older than pg_depend.
  * Keys as "COUNT COL COL ...": the index's key columns come first in indkey.  Which index can be an
  * identity: utils/cache/relcache.c, RelationGetIndexList. */
 static const char rel_sql[] =
-    "SELECT c.oid, c.relnamespace, n.nspname, c.relname, c.relkind, c.relpersistence, c.relreplident, "
+    "PREPARE ws_rels (oid[]) AS SELECT c.oid, c.relnamespace, n.nspname, c.relname, c.relkind, c.relpersistence, c.relreplident, "
     "CASE WHEN c.relfilenode <> 0 THEN c.relfilenode ELSE pg_relation_filenode(c.oid) END, c.reltablespace, "
     "c.reltoastrelid, "
     "CASE WHEN c.relkind <> 't' THEN 0::oid WHEN c.oid >= 16384 THEN (SELECT d.refobjid FROM pg_depend d "
     "WHERE d.classid = 1259 AND d.objid = c.oid AND d.objsubid = 0 AND d.refclassid = 1259 AND d.deptype = 'i') "
     "ELSE (SELECT o.oid FROM pg_class o WHERE o.oid < 16384 AND o.reltoastrelid = c.oid) END, "
-    "CASE WHEN c.relispartition THEN (SELECT h.inhparent FROM pg_inherits h WHERE h.inhrelid = c.oid "
+    "CASE WHEN c.relispartition AND c.relkind <> 'i' THEN (SELECT h.inhparent FROM pg_inherits h WHERE h.inhrelid = c.oid "
     "AND NOT h.inhdetachpending) END, "
-    "CASE WHEN c.relispartition THEN nullif(pg_partition_root(c.oid), c.oid) END, c.reltype, "
+    "CASE WHEN c.relispartition AND c.relkind <> 'i' THEN nullif(pg_partition_root(c.oid), c.oid) END, c.reltype, "
     "CASE WHEN c.relkind = 'i' THEN 0 ELSE c.relnatts END, "
     "(SELECT i.indnkeyatts || ' ' || i.indkey::text FROM pg_index i WHERE i.indrelid = c.oid AND i.indislive "
     "AND i.indisunique AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL AND "
@@ -34,7 +35,7 @@ static const char rel_sql[] =
     "(SELECT i.indnkeyatts || ' ' || i.indkey::text FROM pg_index i WHERE i.indrelid = c.oid AND i.indislive "
     "AND i.indisprimary AND i.indimmediate AND (i.indisvalid OR c.relkind = 'p') LIMIT 1) "
     "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE c.relkind IN ('r','i','S','t','m','p','c') AND c.relpersistence <> 't' AND c.oid = ANY (";
+    "WHERE " CATQ_KEPT " AND c.oid = ANY ($1) ORDER BY c.oid";
 
 enum {
 	A_RELID, A_NUM, A_NAME, A_TYPID, A_TYPMOD, A_LEN, A_ALIGN, A_STORAGE, A_BYVAL, A_DROPPED, A_NOTNULL,
@@ -44,12 +45,12 @@ enum {
 /* From 18 attnotnull is set by constraints that are not validated yet, too (catalog/pg_attribute.h):
  * rows may still hold NULL there. */
 static const char att_sql[] =
-    "SELECT a.attrelid, a.attnum, a.attname, a.atttypid, a.atttypmod, a.attlen, a.attalign, a.attstorage, "
+    "PREPARE ws_atts (oid[]) AS SELECT a.attrelid, a.attnum, a.attname, a.atttypid, a.atttypmod, a.attlen, a.attalign, a.attstorage, "
     "a.attbyval, a.attisdropped, a.attnotnull%s, a.attgenerated, "
     "CASE WHEN a.atthasmissing THEN a.attmissingval::text END, "
     "CASE WHEN a.attisdropped THEN '' ELSE format_type(a.atttypid, a.atttypmod) END "
-    "FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid WHERE a.attnum > 0 AND c.relkind <> 'i' "
-    "AND a.attrelid = ANY (";
+    "FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid WHERE a.attnum > 0 AND c.relkind <> 'i' AND " CATQ_KEPT
+    " AND a.attrelid = ANY ($1) ORDER BY a.attrelid, a.attnum";
 static const char not_validated[] =
     " AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conrelid = a.attrelid AND k.contype = 'n' "
     "AND NOT k.convalidated AND k.conkey[1] = a.attnum)";
@@ -191,24 +192,16 @@ fill_rel(const PGresult *rels, int row, const PGresult *atts, int *at, struct ws
 	return fill_keys(rels, row, r, err);
 }
 
-static PGresult *
-query(struct ws_pg *c, const char *head, const char *middle, const ws_oid *v, size_t n, const char *order,
-      const char *what, struct ws_err *err)
+int
+catq_prepare_rels(struct ws_pg *c, struct ws_err *err)
 {
-	struct ws_buf sql = {0};
-	const char *gap = strstr(head, "%s");
+	char *atts = ws_asprintf(att_sql, ws_pg_version(c) >= 180000 ? not_validated : "");
+	int rc = catq_command(c, rel_sql, "cannot prepare", err);
 
-	ws_buf_put(&sql, head, gap ? (size_t)(gap - head) : strlen(head));
-	if (gap) {
-		ws_buf_puts(&sql, middle);
-		ws_buf_puts(&sql, gap + 2);
-	}
-	catq_array(&sql, v, n);
-	ws_buf_puts(&sql, order);
-	PGresult *res = ws_pg_exec(c, ws_buf_cstr(&sql), what, err);
-
-	ws_buf_free(&sql);
-	return res;
+	if (rc == 0)
+		rc = catq_command(c, atts, "cannot prepare", err);
+	free(atts);
+	return rc;
 }
 
 static int
@@ -218,7 +211,7 @@ read_batch(struct ws_pg *c, const ws_oid *v, size_t n, const struct ws_catquery_
 	struct ws_arena arena = {0};
 	int rc = -1, at = 0;
 	PGresult *atts = NULL;
-	PGresult *rels = query(c, rel_sql, "", v, n, ") ORDER BY c.oid", "cannot read pg_class", err);
+	PGresult *rels = catq_execute(c, "ws_rels", v, n, "cannot read pg_class", err);
 
 	if (!rels)
 		return -1;
@@ -226,10 +219,7 @@ read_batch(struct ws_pg *c, const ws_oid *v, size_t n, const struct ws_catquery_
 		rc = 0;
 		goto out;
 	}
-	atts = query(c, att_sql, ws_pg_version(c) >= 180000 ? not_validated : "", v, n,
-	             ") AND c.relkind IN ('r','S','t','m','p','c') AND c.relpersistence <> 't' "
-	             "ORDER BY a.attrelid, a.attnum",
-	             "cannot read pg_attribute", err);
+	atts = catq_execute(c, "ws_atts", v, n, "cannot read pg_attribute", err);
 	if (!atts)
 		goto out;
 	for (int i = 0; i < PQntuples(rels); i++) {

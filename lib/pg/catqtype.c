@@ -12,7 +12,7 @@ enum {
 /* A true array subscripts by array_subscript_handler; typelem alone also marks name, point and the
  * like (catalog/pg_type.h: IsTrueArrayType). */
 static const char type_sql[] =
-    "SELECT t.oid, n.nspname, t.typname, t.typtype, t.typcategory, t.typlen, t.typbyval, t.typalign, "
+    "PREPARE ws_types (oid[]) AS SELECT t.oid, n.nspname, t.typname, t.typtype, t.typcategory, t.typlen, t.typbyval, t.typalign, "
     "t.typstorage, t.typdelim, "
     "CASE WHEN t.typsubscript = 'pg_catalog.array_subscript_handler'::regproc THEN t.typelem ELSE 0::oid END, "
     "t.typbasetype, t.typtypmod, t.typrelid, "
@@ -20,21 +20,17 @@ static const char type_sql[] =
     "WHEN 'm' THEN (SELECT r.rngtypid FROM pg_range r WHERE r.rngmultitypid = t.oid) END, "
     "p.probin, p.prosrc "
     "FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace JOIN pg_proc p ON p.oid = t.typoutput "
-    "WHERE t.oid = ANY (";
+    "WHERE t.oid = ANY ($1) ORDER BY t.oid";
 
-static PGresult *
-query(struct ws_pg *c, const char *head, const ws_oid *v, size_t n, const char *order, const char *what,
-      struct ws_err *err)
+static const char label_sql[] =
+    "PREPARE ws_labels (oid[]) AS SELECT enumtypid, oid, enumlabel FROM pg_enum WHERE enumtypid = ANY ($1) "
+    "ORDER BY enumtypid, enumsortorder";
+
+int
+catq_prepare_types(struct ws_pg *c, struct ws_err *err)
 {
-	struct ws_buf sql = {0};
-
-	ws_buf_puts(&sql, head);
-	catq_array(&sql, v, n);
-	ws_buf_puts(&sql, order);
-	PGresult *res = ws_pg_exec(c, ws_buf_cstr(&sql), what, err);
-
-	ws_buf_free(&sql);
-	return res;
+	return catq_command(c, type_sql, "cannot prepare", err) != 0 ? -1
+	                                                             : catq_command(c, label_sql, "cannot prepare", err);
 }
 
 static void
@@ -61,27 +57,35 @@ fill_type(const PGresult *res, int row, struct ws_type *t)
 	};
 }
 
+static bool
+any_enum(const PGresult *types)
+{
+	for (int i = 0; i < PQntuples(types); i++)
+		if (catq_char(types, i, T_TYPE) == 'e')
+			return true;
+	return false;
+}
+
 static int
 read_batch(struct ws_pg *c, const ws_oid *v, size_t n, const struct ws_catquery_sink *sink,
            struct catq_oids *found, struct ws_err *err)
 {
 	struct ws_arena arena = {0};
-	int rc = -1, at = 0;
+	int rc = -1, at = 0, nlabels;
 	PGresult *labels = NULL;
-	PGresult *types = query(c, type_sql, v, n, ") ORDER BY t.oid", "cannot read pg_type", err);
+	PGresult *types = catq_execute(c, "ws_types", v, n, "cannot read pg_type", err);
 
 	if (!types)
 		return -1;
-	labels = query(c, "SELECT enumtypid, oid, enumlabel FROM pg_enum WHERE enumtypid = ANY (", v, n,
-	               ") ORDER BY enumtypid, enumsortorder", "cannot read pg_enum", err);
-	if (!labels)
+	if (any_enum(types) && !(labels = catq_execute(c, "ws_labels", v, n, "cannot read pg_enum", err)))
 		goto out;
+	nlabels = labels ? PQntuples(labels) : 0;
 	for (int i = 0; i < PQntuples(types); i++) {
 		struct ws_type t;
 		int from = at;
 
 		fill_type(types, i, &t);
-		while (at < PQntuples(labels) && catq_oid(labels, at, 0) == t.oid)
+		while (at < nlabels && catq_oid(labels, at, 0) == t.oid)
 			at++;
 		t.nlabels = at - from;
 		t.labels = ws_arena_alloc(&arena, (size_t)t.nlabels * sizeof *t.labels);
@@ -94,7 +98,7 @@ read_batch(struct ws_pg *c, const ws_oid *v, size_t n, const struct ws_catquery_
 		catq_add(found, t.oid);
 		ws_arena_reset(&arena);
 	}
-	rc = at == PQntuples(labels) ? 0 : ws_err_temp(err, "labels of an unknown enum");
+	rc = at == nlabels ? 0 : ws_err_temp(err, "labels of an unknown enum");
 out:
 	PQclear(types);
 	PQclear(labels);

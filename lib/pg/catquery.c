@@ -8,10 +8,6 @@
 #include "catq.h"
 #include "ws/lsn.h"
 
-/* Oids of catalogs (catalog/pg_class.dat, pg_type.dat: their own rows in pg_class). */
-#define PG_TYPE_OID  1247u
-#define PG_CLASS_OID 1259u
-
 void
 catq_add(struct catq_oids *o, ws_oid oid)
 {
@@ -119,8 +115,8 @@ catq_fetch_oids(struct ws_pg *c, const char *sql, const char *what, struct catq_
 	return 0;
 }
 
-static int
-command(struct ws_pg *c, const char *sql, const char *what, struct ws_err *err)
+int
+catq_command(struct ws_pg *c, const char *sql, const char *what, struct ws_err *err)
 {
 	PGresult *res = ws_pg_exec(c, sql, what, err);
 
@@ -128,31 +124,66 @@ command(struct ws_pg *c, const char *sql, const char *what, struct ws_err *err)
 	return res ? 0 : -1;
 }
 
+PGresult *
+catq_execute(struct ws_pg *c, const char *statement, const ws_oid *v, size_t n, const char *what,
+             struct ws_err *err)
+{
+	struct ws_buf sql = {0};
+
+	ws_buf_printf(&sql, "EXECUTE %s (", statement);
+	catq_array(&sql, v, n);
+	ws_buf_puts(&sql, ")");
+	PGresult *res = ws_pg_exec(c, ws_buf_cstr(&sql), what, err);
+
+	ws_buf_free(&sql);
+	return res;
+}
+
+/* Types named by messages ($1), by their labels ($2), by their schema ($3). */
+static const char touched_types_sql[] =
+    "PREPARE ws_touched_types (oid[], oid[], oid[]) AS SELECT unnest($1) "
+    "UNION SELECT enumtypid FROM pg_enum WHERE oid = ANY ($2) "
+    "UNION SELECT oid FROM pg_type WHERE cardinality($3) > 0 AND typnamespace = ANY ($3) ORDER BY 1";
+
+/* Relations named by messages ($1), the tables of named indexes, what lies in a renamed schema ($3),
+ * and the users of touched types ($2) and of their arrays: a column's type name is part of the shape.
+ * 1259 and 1247 are pg_class and pg_type. */
+static const char touched_rels_sql[] =
+    "PREPARE ws_touched_rels (oid[], oid[], oid[]) AS SELECT unnest($1) "
+    "UNION SELECT indrelid FROM pg_index WHERE indexrelid = ANY ($1) "
+    "UNION SELECT oid FROM pg_class WHERE cardinality($3) > 0 AND relnamespace = ANY ($3) "
+    "UNION SELECT d.objid FROM pg_type t, LATERAL (VALUES (t.oid), (t.typarray)) x (o), pg_depend d "
+    "WHERE t.oid = ANY ($2) AND d.refclassid = 1247 AND d.refobjid = x.o AND d.classid = 1259 AND d.objsubid > 0 "
+    "ORDER BY 1";
+
 int
 ws_catquery_setup(struct ws_pg *c, struct ws_err *err)
 {
 	static const char sql[] =
 	    "SET search_path = pg_catalog; SET timezone = 'UTC'; SET datestyle = 'ISO'; "
 	    "SET intervalstyle = 'postgres'; SET bytea_output = 'hex'; SET extra_float_digits = 1; "
-	    "SET jit = off; SET max_parallel_workers_per_gather = 0; SET statement_timeout = '55s'; "
+	    "SET jit = off; SET plan_cache_mode = 'force_generic_plan'; SET max_parallel_workers_per_gather = 0; SET statement_timeout = '55s'; "
 	    "SET lock_timeout = '2s'; SET idle_in_transaction_session_timeout = '60s'; "
 	    "SELECT set_config('client_encoding', getdatabaseencoding(), false)";
 
-	if (command(c, sql, "cannot prepare the session", err) != 0)
-		return -1;
 	if (ws_pg_version(c) < 150000)
 		return ws_err_usage(err, "PostgreSQL %d is not supported", ws_pg_version(c) / 10000);
-	return 0;
+	if (catq_command(c, sql, "cannot prepare the session", err) != 0 ||
+	    catq_command(c, touched_types_sql, "cannot prepare", err) != 0 ||
+	    catq_command(c, touched_rels_sql, "cannot prepare", err) != 0)
+		return -1;
+	return catq_prepare_rels(c, err) != 0 ? -1 : catq_prepare_types(c, err);
 }
 
-int
-ws_catquery_replay(struct ws_pg *c, ws_lsn *lsn, struct ws_err *err)
+/* Runs before, then asks for the replay position, in one message. */
+static int
+replay_after(struct ws_pg *c, const char *before, ws_lsn *lsn, struct ws_err *err)
 {
-	PGresult *res = ws_pg_exec(c,
-	                           "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.pg_last_wal_replay_lsn()",
-	                           "cannot read the replay position", err);
+	char *sql = ws_asprintf("%sSELECT pg_catalog.pg_is_in_recovery(), pg_catalog.pg_last_wal_replay_lsn()", before);
+	PGresult *res = ws_pg_exec(c, sql, "cannot read the replay position", err);
 	int rc = 0;
 
+	free(sql);
 	*lsn = 0;
 	if (!res)
 		return -1;
@@ -164,96 +195,80 @@ ws_catquery_replay(struct ws_pg *c, ws_lsn *lsn, struct ws_err *err)
 	return rc;
 }
 
+int
+ws_catquery_replay(struct ws_pg *c, ws_lsn *lsn, struct ws_err *err)
+{
+	return replay_after(c, "", lsn, err);
+}
+
+/* BEGIN or COMMIT, at the exact position. */
 static int
-check_replay(struct ws_pg *c, ws_lsn at, const char *when, struct ws_err *err)
+snapshot_edge(struct ws_pg *c, const char *sql, ws_lsn at, struct ws_err *err)
 {
 	ws_lsn replay;
 
 	if (!at)
-		return 0;
-	if (ws_catquery_replay(c, &replay, err) != 0)
+		return catq_command(c, sql, sql, err);
+	if (replay_after(c, sql, &replay, err) != 0)
 		return -1;
 	if (replay != at)
-		return ws_err_temp(err, "replay stands at " WS_LSN_FMT " %s, not at " WS_LSN_FMT, WS_LSN_ARG(replay),
-		                   when, WS_LSN_ARG(at));
+		return ws_err_temp(err, "replay stands at " WS_LSN_FMT ", not at " WS_LSN_FMT, WS_LSN_ARG(replay),
+		                   WS_LSN_ARG(at));
 	return 0;
 }
 
-/* Everything that has a place in the history.  Views and foreign tables have neither files nor
- * decoded rows; a temporary table is nobody's but its session's. */
 static int
 all_rels(struct ws_pg *c, struct catq_oids *out, struct ws_err *err)
 {
-	return catq_fetch_oids(c,
-	                       "SELECT oid FROM pg_catalog.pg_class WHERE relkind IN ('r','i','S','t','m','p','c') "
-	                       "AND relpersistence <> 't' ORDER BY oid",
+	return catq_fetch_oids(c, "SELECT c.oid FROM pg_class c WHERE " CATQ_KEPT " ORDER BY c.oid",
 	                       "cannot list relations", out, err);
 }
 
 static int
 all_types(struct ws_pg *c, struct catq_oids *out, struct ws_err *err)
 {
-	return catq_fetch_oids(c, "SELECT oid FROM pg_catalog.pg_type ORDER BY oid", "cannot list types", out, err);
+	return catq_fetch_oids(c, "SELECT oid FROM pg_type ORDER BY oid", "cannot list types", out, err);
 }
 
-/* Types named by messages, directly, by an enum's label or by their schema's name. */
 static int
-touched_types(struct ws_pg *c, const struct ws_boundary_ids *ids, struct catq_oids *out, struct ws_err *err)
+touched(struct ws_pg *c, const char *statement, const struct catq_oids *a, const struct catq_oids *b,
+        const struct catq_oids *d, const char *what, struct catq_oids *out, struct ws_err *err)
 {
 	struct ws_buf sql = {0};
 
-	ws_buf_puts(&sql, "SELECT unnest(");
-	catq_array(&sql, ids->types, ids->ntypes);
+	ws_buf_printf(&sql, "EXECUTE %s (", statement);
+	catq_array(&sql, a->v, a->n);
+	ws_buf_puts(&sql, ",");
+	catq_array(&sql, b->v, b->n);
+	ws_buf_puts(&sql, ",");
+	catq_array(&sql, d->v, d->n);
 	ws_buf_puts(&sql, ")");
-	if (ids->nlabels) {
-		ws_buf_puts(&sql, " UNION SELECT enumtypid FROM pg_catalog.pg_enum WHERE oid = ANY (");
-		catq_array(&sql, ids->labels, ids->nlabels);
-		ws_buf_puts(&sql, ")");
-	}
-	if (ids->nnamespaces) {
-		ws_buf_puts(&sql, " UNION SELECT oid FROM pg_catalog.pg_type WHERE typnamespace = ANY (");
-		catq_array(&sql, ids->namespaces, ids->nnamespaces);
-		ws_buf_puts(&sql, ")");
-	}
-	ws_buf_puts(&sql, " ORDER BY 1");
-	int rc = catq_fetch_oids(c, ws_buf_cstr(&sql), "cannot list types", out, err);
+	int rc = catq_fetch_oids(c, ws_buf_cstr(&sql), what, out, err);
 
 	ws_buf_free(&sql);
 	return rc;
 }
 
-/* Relations named by messages, the tables of named indexes, what lies in a renamed schema, and the
- * users of touched types and of their arrays (a column's type name is part of the shape). */
+static int
+touched_types(struct ws_pg *c, const struct ws_boundary_ids *ids, struct catq_oids *out, struct ws_err *err)
+{
+	const struct catq_oids types = {ids->types, ids->ntypes}, labels = {ids->labels, ids->nlabels},
+	                       spaces = {ids->namespaces, ids->nnamespaces};
+
+	if (!types.n && !labels.n && !spaces.n)
+		return 0;
+	return touched(c, "ws_touched_types", &types, &labels, &spaces, "cannot list types", out, err);
+}
+
 static int
 touched_rels(struct ws_pg *c, const struct ws_boundary_ids *ids, const struct catq_oids *types,
              struct catq_oids *out, struct ws_err *err)
 {
-	struct ws_buf sql = {0};
+	const struct catq_oids rels = {ids->rels, ids->nrels}, spaces = {ids->namespaces, ids->nnamespaces};
 
-	ws_buf_puts(&sql, "SELECT unnest(");
-	catq_array(&sql, ids->rels, ids->nrels);
-	ws_buf_puts(&sql, ") UNION SELECT indrelid FROM pg_catalog.pg_index WHERE indexrelid = ANY (");
-	catq_array(&sql, ids->rels, ids->nrels);
-	ws_buf_puts(&sql, ")");
-	if (ids->nnamespaces) {
-		ws_buf_puts(&sql, " UNION SELECT oid FROM pg_catalog.pg_class WHERE relnamespace = ANY (");
-		catq_array(&sql, ids->namespaces, ids->nnamespaces);
-		ws_buf_puts(&sql, ")");
-	}
-	if (types->n) {
-		ws_buf_printf(&sql,
-		              " UNION SELECT objid FROM pg_catalog.pg_depend WHERE classid = %u AND objsubid > 0 "
-		              "AND refclassid = %u AND refobjid IN (SELECT unnest(a) FROM (SELECT ARRAY[oid, typarray] "
-		              "FROM pg_catalog.pg_type WHERE oid = ANY (",
-		              PG_CLASS_OID, PG_TYPE_OID);
-		catq_array(&sql, types->v, types->n);
-		ws_buf_puts(&sql, ")) x(a))");
-	}
-	ws_buf_puts(&sql, " ORDER BY 1");
-	int rc = catq_fetch_oids(c, ws_buf_cstr(&sql), "cannot list relations", out, err);
-
-	ws_buf_free(&sql);
-	return rc;
+	if (!rels.n && !types->n && !spaces.n)
+		return 0;
+	return touched(c, "ws_touched_rels", &rels, types, &spaces, "cannot list relations", out, err);
 }
 
 static int
@@ -305,18 +320,14 @@ int
 ws_catquery_read(struct ws_pg *c, const struct ws_catquery_want *want, ws_lsn at,
                  const struct ws_catquery_sink *sink, struct ws_err *err)
 {
-	int rc = command(c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "cannot begin", err);
+	int rc = snapshot_edge(c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;", at, err);
 
-	if (rc != 0)
-		return -1;
-	rc = check_replay(c, at, "before the read", err);
 	if (rc == 0)
 		rc = read_snapshot(c, want, sink, err);
-	/* Some of the functions used look beyond the snapshot: nothing may have moved. */
+	/* Some of the functions used look beyond the snapshot: nothing may have moved meanwhile. */
 	if (rc == 0)
-		rc = check_replay(c, at, "after the read", err);
-	if (rc == 0)
-		return command(c, "COMMIT", "cannot end the snapshot", err);
-	command(c, "ROLLBACK", "cannot roll back", NULL);
-	return -1;
+		rc = snapshot_edge(c, "COMMIT;", at, err);
+	if (rc != 0)
+		catq_command(c, "ROLLBACK", "cannot roll back", NULL);
+	return rc;
 }

@@ -7,7 +7,7 @@ shapes_of_history() {
   {
     ws-catalog list -a -F json -D "$1" --database "$2" ${3:+"$3"} &&
       ws-catalog types -a -F json -D "$1" --database "$2" ${3:+"$3"}
-  } | sed 's/"lsn":"[0-9A-F/]*",\{0,1\}//; s/,}/}/'
+  } | sed 's|"lsn":"[0-9A-F/]*",||'
 }
 
 # shapes_of_source NAME[/DATABASE]
@@ -36,13 +36,14 @@ WITH att AS (
   FROM pg_attribute a WHERE attnum > 0),
 rel AS (
   SELECT c.*, nspname,
-    coalesce((SELECT array_agg(indkey[s] ORDER BY s) FROM pg_index, generate_series(0, indnkeyatts - 1) s
-      WHERE indexrelid = pg_get_replica_identity_index(c.oid)), '{}') AS ident,
+    coalesce(CASE WHEN relkind IN ('r', 'p', 'm') THEN (SELECT array_agg(indkey[s] ORDER BY s) FROM pg_index,
+      generate_series(0, indnkeyatts - 1) s WHERE indexrelid = pg_get_replica_identity_index(c.oid)) END, '{}') AS ident,
     CASE relkind WHEN 't' THEN '{1,2}' ELSE coalesce((SELECT conkey FROM pg_constraint
       WHERE conrelid = c.oid AND contype = 'p' AND NOT condeferrable), '{}') END AS pkey,
-    ARRAY(SELECT p::oid FROM pg_partition_ancestors(c.oid) WITH ORDINALITY AS x (p, o) WHERE o > 1 ORDER BY o) AS up
+    CASE WHEN relkind <> 'i' THEN ARRAY(SELECT p::oid FROM pg_partition_ancestors(c.oid) WITH ORDINALITY AS x (p, o)
+      WHERE o > 1 ORDER BY o) END AS up
   FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-  WHERE relkind IN ('r', 'i', 'S', 't', 'm', 'p', 'c') AND relpersistence <> 't')
+  WHERE relkind IN ('r', 'i', 'S', 't', 'm', 'p', 'c') AND relpersistence <> 't' AND (relkind <> 'i' OR c.oid >= 16384))
 SELECT format('{\"relation\":%s,\"database\":%s,\"namespace\":%s,\"schema\":%s,\"name\":%s', oid,
     (SELECT oid FROM pg_database WHERE datname = current_database()), relnamespace, to_json(nspname::text),
     to_json(relname::text))
