@@ -397,7 +397,15 @@ prepare(struct run *r, double interval, struct ws_err *err)
 	if (!from.lsn && r->since.lsn && so.segsize)
 		from = (struct ws_pos){r->since.tli, ws_seg_start(r->since.lsn, so.segsize)};
 	r->src = ws_walsrc_open(r->input, from, &so, err);
-	return r->src ? 0 : -1;
+	if (!r->src)
+		return -1;
+	/* A list holds from its segment on; earlier WAL would only be read in vain. */
+	uint32_t segsize = ws_walsrc_segsize(r->src);
+
+	if (from.lsn || !r->since.lsn || !segsize)
+		return 0;
+	from = (struct ws_pos){r->since.tli, ws_seg_start(r->since.lsn, segsize)};
+	return ws_walsrc_seek(r->src, from, err);
 }
 
 static void

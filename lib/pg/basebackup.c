@@ -144,7 +144,7 @@ archives(struct backup *b, struct ws_err *err)
 			continue;
 		}
 		if (n == -1)
-			return end_archive(b, err);
+			return 0;
 		if (n < -1)
 			return pg_error(b->c, NULL, "base backup", err);
 		if (pg_wait(b->c, false, -1, err) < 0)
@@ -186,8 +186,10 @@ ws_basebackup_run(struct ws_pg *c, const struct ws_basebackup_opts *o, const str
 	if (!sent)
 		return pg_error(c, NULL, "base backup", err);
 	if (position(&b, "base backup: start", &start, err) != 0 || tablespaces(&b, &expected, err) != 0 ||
-	    ev->started(arg, start, expected, err) != 0 || archives(&b, err) != 0 ||
-	    position(&b, "base backup: end", end, err) != 0)
+	    ev->started(arg, start, expected, err) != 0 || archives(&b, err) != 0)
 		return -1;
-	return verdict(&b, err);
+	/* The copy may have ended by an error, which is the next result. */
+	if (position(&b, "base backup: end", end, err) != 0 || verdict(&b, err) != 0)
+		return -1;
+	return end_archive(&b, err);
 }
