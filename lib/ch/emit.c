@@ -300,7 +300,7 @@ load_ended(struct ws_emit *e, struct ws_pos end, struct ws_err *err)
 {
 	struct ws_pos lo = {e->load_tli, e->load_lo}, hi = {e->load_tli, e->load_hi};
 
-	if (emit_barrier(e, err) != 0)
+	if (emit_flush(e, err) != 0)
 		return -1;
 	/* The end is the lowest point of all tables that are loaded, an interrupted run's included. */
 	if (!e->load_lo)
@@ -324,7 +324,7 @@ on_end(struct ws_emit *e, struct ws_pos end, struct ws_err *err)
 		return load_ended(e, end, err);
 	if (complete(e, end.tli ? end.tli : e->tli, end.lsn, err) != 0)
 		return -1;
-	return emit_barrier(e, err);
+	return emit_flush(e, err);
 }
 
 static int

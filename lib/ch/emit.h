@@ -205,6 +205,8 @@ struct ch_stmt {
 int emit_query(struct ws_emit *e, const struct ch_stmt *s, struct ws_buf *out, struct ws_err *err);
 int emit_sql(struct ws_emit *e, struct ws_buf *out, struct ws_err *err, const char *fmt, ...) WS_PRINTF(4, 5);
 int emit_start(struct ws_emit *e, struct ws_err *err);
+/* Every batch durable, ack written. */
+int emit_flush(struct ws_emit *e, struct ws_err *err);
 int emit_barrier(struct ws_emit *e, struct ws_err *err);
 /* Waits until no query of this consumer is left anywhere. */
 int emit_gone(struct ws_emit *e, struct ws_err *err);

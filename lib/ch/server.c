@@ -239,6 +239,32 @@ gone_from(struct ws_emit *e, int url, struct ws_err *err)
 	return rc;
 }
 
+/* At the start a server that does not answer is left for later: late inserts of keyed rows do no
+ * harm, and whatever they could harm asks again. */
+static int
+gone_at_start(struct ws_emit *e, struct ws_err *err)
+{
+	bool any = false;
+
+	for (int i = 0; i < e->o.nurls; i++) {
+		int used;
+		enum ch_outcome o = attempt(e, "SELECT 1", true, i, NULL, &used, err);
+
+		if (o == CH_REFUSED || o == CH_BUG)
+			return -1;
+		if (o != CH_OK) {
+			ws_warn("destination: %s", err->msg);
+			any = true;
+			continue;
+		}
+		if (gone_from(e, i, err) != 0)
+			return -1;
+		e->host_stale[i] = false;
+	}
+	e->stale = any;
+	return 0;
+}
+
 int
 emit_gone(struct ws_emit *e, struct ws_err *err)
 {
@@ -254,7 +280,7 @@ emit_gone(struct ws_emit *e, struct ws_err *err)
 }
 
 int
-emit_barrier(struct ws_emit *e, struct ws_err *err)
+emit_flush(struct ws_emit *e, struct ws_err *err)
 {
 	ch_batch_seal_all(e);
 	while (e->oldest) {
@@ -263,7 +289,13 @@ emit_barrier(struct ws_emit *e, struct ws_err *err)
 		if (ch_batch_tick(e, false, err) != 0 || emit_pump(e, -1, 1000, NULL, err) != 0)
 			return -1;
 	}
-	return emit_ack(e, true, err) != 0 ? -1 : emit_gone(e, err);
+	return emit_ack(e, true, err);
+}
+
+int
+emit_barrier(struct ws_emit *e, struct ws_err *err)
+{
+	return emit_flush(e, err) != 0 ? -1 : emit_gone(e, err);
 }
 
 /* ---- what the server is ---- */
@@ -386,7 +418,7 @@ emit_start(struct ws_emit *e, struct ws_err *err)
 	if (read_settings(e, err) != 0 || read_limits(e, err) != 0)
 		return -1;
 	e->srv.known = true;
-	if (emit_gone(e, err) != 0 || emit_known_read(e, err) != 0 || emit_drop_staging(e, err) != 0)
+	if (gone_at_start(e, err) != 0 || emit_known_read(e, err) != 0 || emit_drop_staging(e, err) != 0)
 		return -1;
 	e->started = true;
 	return 0;

@@ -124,8 +124,12 @@ renames(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relat
 			        c->name, rc.name);
 			continue;
 		}
-		if (ch_desc_find(d, rc.name))
+		if (ch_desc_find(d, rc.name)) {
+			/* Given up by another one in this very statement: the next has it. */
+			if (!by_name(&s->note, rc.name) && s->sql.len)
+				continue;
 			return make_room(t, rel, d, rc.name, s, err);
+		}
 		action(s);
 		ws_buf_puts(&s->sql, "RENAME COLUMN ");
 		ch_quote_name(&s->sql, c->name);
@@ -210,7 +214,7 @@ retype(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_column *col,
 		/* An Array stays one when its column may now be NULL: an Array has no NULL. */
 		bool array = from.base == CH_ARRAY && col->kind == WS_K_ARRAY && to.base == CH_STRING;
 
-		if ((array || ch_type_widens(&to, &from)) && ch_put_find(col->kind, col->elem_kind, &from)) {
+		if ((array || (from.base == to.base && ch_type_widens(&to, &from))) && ch_put_find(col->kind, col->elem_kind, &from)) {
 			done = 1;
 		} else if (ch_type_widens(&from, &both) && !dc->key && !dc->part) {
 			action(s);

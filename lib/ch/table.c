@@ -333,6 +333,9 @@ emit_layout(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *rel
 		ch_column_name(e, rel, c, &rc);
 		if (rc.excluded)
 			continue;
+		/* Dropped since: rows of an older shape come without it. */
+		if (!dc && rel->lsn && rel->lsn < t->note.shape)
+			continue;
 		if (!dc) {
 			ws_err_op(err, "destination_schema", "table %s.%s: no column for %s of the source", t->db, t->name, c->name);
 			goto bad;
@@ -567,6 +570,8 @@ history_cut(struct ws_emit *e, struct ch_tab *t, struct ws_err *err)
 	struct ws_buf where = {0}, out = {0};
 	int rc;
 
+	if (emit_gone(e, err) != 0)
+		return -1;
 	ch_quote_name(&where, t->route.extra[WS_X_VERSION]);
 	ws_buf_printf(&where, " > bitShiftLeft(toUInt128(%" PRIu64 "), 64)", e->start_ack.lsn);
 	rc = emit_sql(e, &out, err, "SELECT count() FROM %s WHERE %s", t->target, ws_buf_cstr(&where));

@@ -1,7 +1,7 @@
 /* mkchange: a change stream on standard output from a script on standard input, for tests.
  *
  * One command a line, fields separated by tabs; LSNs as X/X.  A value is PostgreSQL's text, \N is
- * NULL, \A absent, \xHEX bytes.
+ * NULL, \A absent, \E empty.
  *
  *   identity SYSTEM DBOID DBNAME
  *   relation HANDLE OID SCHEMA.TABLE REPLIDENT LSN COLUMN...
@@ -96,9 +96,10 @@ column(char *s, struct ws_c_column *c)
 {
 	char *f[6], *eq;
 
-	for (int i = 0; i < 6; i++)
-		if (!(f[i] = strsep(&s, ":")))
+	for (int i = 0; i < 5; i++)
+		if (!(f[i] = strsep(&s, ":")) || !s)
 			die("a column has six parts");
+	f[5] = s;
 	c->name = f[0];
 	c->attnum = (int16_t)atoi(f[1]);
 	char *elem = strchr(f[2], '/');
@@ -159,6 +160,8 @@ values(const struct ws_c_relation *r, char **f, int n)
 		die("too few values");
 	for (int i = 0; i < r->ncols; i++) {
 		v[i].kind = r->cols[i].kind;
+		if (!strcmp(f[i], "\\E"))
+			f[i] += 2;
 		if (!strcmp(f[i], "\\A")) {
 			v[i].state = WS_V_ABSENT;
 		} else if (v[i].kind == WS_K_UNSUPPORTED && strcmp(f[i], "\\N")) {
