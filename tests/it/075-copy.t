@@ -183,6 +183,35 @@ rules() {
   is "$(cat "$state/pos/floor.main")" '1 0/42' 'a floor that is there stays'
 }
 
+# ---- into ClickHouse, interrupted and gone on with ----
+
+clickhouse() {
+  local t
+  setup 'CREATE TABLE t0 (a int PRIMARY KEY)'
+  pgbench pg -i -q -s 1 >/dev/null 2>&1
+  sql pg "CREATE TABLE types (id int PRIMARY KEY, f float8, n numeric(20, 5), t text, b bytea, ts timestamptz, d date, u uuid, j jsonb, a int[])" \
+    "INSERT INTO types SELECT i, random(), i / 7.0, 't' || i, decode(md5(i::text), 'hex'), now() + i * interval '1 s', date '2000-01-01' + i,
+      gen_random_uuid(), jsonb_build_object('i', i), ARRAY[i, -i] FROM generate_series(1, 3000) i"
+  capture
+  echo 'table * keyless=append' >"$state/routes"
+  ch_start ch
+  ch 'CREATE DATABASE postgres'
+  copy pgbench_branches types 2>"$T/copy.err" |
+    ws-emit --state "$state" --consumer main --url "$CH_URL" --load 2>"$T/emit.err"
+  is "${PIPESTATUS[*]}" '0 0' 'two tables' || diag "$(tail -n 5 "$T/copy.err" "$T/emit.err")"
+  p1=$(pos_lsn "$state/pos/ack.main")
+  sql pg 'SELECT pg_logical_emit_message(true, $$x$$, $$y$$)' >/dev/null
+  rm "$state/pos/ack.main" # as if the first run had died at its end
+  copy -j 3 2>"$T/copy.err" |
+    ws-emit --state "$state" --consumer main --url "$CH_URL" --load 2>"$T/emit.err"
+  is "${PIPESTATUS[*]}" '0 0' 'the others' || diag "$(tail -n 5 "$T/copy.err" "$T/emit.err")"
+  is "$(pos_lsn "$state/pos/ack.main")" "$p1" 'acknowledged is the lowest point, which is that of the first'
+  is "$(grep -c 'loaded before: skipped' "$T/copy.err")" 2 'what was loaded is not read again'
+  for t in pgbench_accounts pgbench_branches pgbench_tellers types; do
+    pg_to_ch_compare pg "public.$t" "postgres.public_$t"
+  done
+}
+
 # ---- refusals, failures ----
 
 failures() {
@@ -220,7 +249,7 @@ failures() {
 
 PG_MAJOR=${WS_MAJORS##* }
 # shellcheck disable=SC2034 # tap.sh uses TAP_PREFIX
-for part in ${WS_COPY_PARTS:-open_transactions changes rules failures}; do
+for part in ${WS_COPY_PARTS:-open_transactions changes rules clickhouse failures}; do
   TAP_PREFIX="$part: "
   $part
   proc_check
