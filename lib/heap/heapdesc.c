@@ -24,7 +24,8 @@ enum att_op {
 };
 
 struct ws_heapatt {
-	uint32_t off; /* of the first nfast */
+	uint64_t head; /* the first 8 bytes of a value: state VALUE, kind, len 0 */
+	uint32_t off;  /* of the first nfast */
 	int16_t len;
 	uint8_t mask; /* alignment - 1 */
 	uint8_t op;
@@ -116,6 +117,7 @@ add_att(struct desc *d, int i, ws_type_fn lookup, void *arg, struct ws_err *err)
 	}
 	t->op = op_of(c->type.codec);
 	t->kind = (uint8_t)c->type.kind;
+	t->head = WS_V_VALUE | (uint64_t)t->kind << 8;
 	t->col = (int16_t)d->pub.ncols++;
 	return set_missing(d, a, c, &d->pub.missing[t->col], err);
 }
@@ -205,25 +207,41 @@ set_value(struct ws_value *v, uint8_t state, uint8_t kind)
 	v->len = 0;
 }
 
-/* A fixed-width attribute whose bytes are all there. */
-static inline int
+_Static_assert(offsetof(struct ws_value, len) == 4 && offsetof(struct ws_value, p) == 8, "a head is 8 bytes");
+
+/* A value of an attribute with len bytes, in one store. */
+static inline void
+set_head(struct ws_value *v, const struct ws_heapatt *t, uint32_t len)
+{
+	uint64_t head = t->head | (uint64_t)len << 32;
+
+	memcpy(v, &head, sizeof head);
+}
+
+/* A fixed-width attribute whose bytes are all there; v is not used for a dropped one. */
+static inline __attribute__((always_inline)) int
 load_fixed(struct desc *d, const struct ws_heapatt *t, const struct ws_heapenv *env, const uint8_t *p,
            struct ws_value *v)
 {
 	if (t->op == OP_SKIP)
 		return 0;
-	set_value(v, WS_V_VALUE, t->kind);
+	set_head(v, t, 0);
 	switch (t->op) {
 	case OP_BOOL:
-		return ws_read_bool(NULL, p, 1, v);
+		v->i = *p != 0;
+		return 0;
 	case OP_INT2:
-		return ws_read_int2(NULL, p, 2, v);
+		v->i = (int16_t)ws_le16(p);
+		return 0;
 	case OP_INT4:
-		return ws_read_int4(NULL, p, 4, v);
+		v->i = (int32_t)ws_le32(p);
+		return 0;
 	case OP_INT8:
-		return ws_read_int8(NULL, p, 8, v);
+		v->i = (int64_t)ws_le64(p);
+		return 0;
 	case OP_OID:
-		return ws_read_oid(NULL, p, 4, v);
+		v->i = ws_le32(p);
+		return 0;
 	case OP_FLOAT4:
 		return ws_read_float4(NULL, p, 4, v);
 	case OP_FLOAT8:
@@ -343,7 +361,7 @@ deform(struct desc *d, const struct ws_tuple *t, uint16_t i, uint16_t natts, siz
 			off = (off + a->mask) & ~(size_t)a->mask;
 			if (off > dlen || dlen - off < (size_t)a->len)
 				return corrupt(&d->pub, i, "value runs beyond its tuple", err);
-			if (load_fixed(d, a, env, data + off, a->col < 0 ? NULL : &out[a->col]) != 0)
+			if (load_fixed(d, a, env, data + off, out + a->col) != 0)
 				return corrupt(&d->pub, i, "corrupt value", err);
 			off += (size_t)a->len;
 			continue;
@@ -364,9 +382,8 @@ deform(struct desc *d, const struct ws_tuple *t, uint16_t i, uint16_t natts, siz
 
 		/* The short text of most rows; a length byte of 1 is an external pointer. */
 		if (a->op == OP_TEXT && b & 1 && n && n <= dlen - off) {
-			set_value(&out[a->col], WS_V_VALUE, a->kind);
+			set_head(&out[a->col], a, n - 1);
 			out[a->col].p = data + off + 1;
-			out[a->col].len = n - 1;
 			off += n;
 			continue;
 		}
@@ -396,7 +413,7 @@ ws_heap_decode(struct ws_heapdesc *pub, const struct ws_tuple *t, unsigned flags
 		for (; i < pub->nfast; i++) {
 			const struct ws_heapatt *a = &pub->atts[i];
 
-			if (load_fixed(d, a, env, data + a->off, a->col < 0 ? NULL : &out[a->col]) != 0)
+			if (load_fixed(d, a, env, data + a->off, out + a->col) != 0)
 				return corrupt(pub, i, "corrupt value", err);
 		}
 		off = d->fastlen;
