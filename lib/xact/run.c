@@ -83,13 +83,16 @@ note_sent(struct ws_run *r, struct ws_pos at)
 static int
 progress(struct ws_run *r, bool now, struct ws_err *err)
 {
+	uint64_t t = ws_now_us();
+
+	if (r->done.lsn <= r->sent.lsn ||
+	    (!now && t - r->progress_us < PROGRESS_US && r->done.lsn - r->sent.lsn < PROGRESS_BYTES))
+		return 0;
+	if (r->live && ws_live_look_captured(r->live, r->done.lsn, err) < 0)
+		return -1;
 	struct ws_pos p = sent_all(r);
-	uint64_t t;
 
 	if (p.lsn <= r->sent.lsn)
-		return 0;
-	t = ws_now_us();
-	if (!now && t - r->progress_us < PROGRESS_US && p.lsn - r->sent.lsn < PROGRESS_BYTES)
 		return 0;
 	struct ws_change c = {.type = WS_C_PROGRESS, .progress = p};
 
@@ -275,7 +278,7 @@ idle(struct ws_run *r, struct ws_err *err)
 		return -1;
 	if (!r->live)
 		return ws_walsrc_wait(r->src, 100, err);
-	bool outstanding = r->dec && (sent_all(r).lsn > r->sent.lsn || r->live->ack.lsn < r->sent.lsn);
+	bool outstanding = r->dec && (r->done.lsn > r->sent.lsn || r->live->ack.lsn < r->sent.lsn);
 
 	return ws_live_sleep(r->live, ws_walsrc_fd(r->src), outstanding ? 20 : 500, err);
 }
