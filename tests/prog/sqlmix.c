@@ -32,7 +32,7 @@ rnd(unsigned n)
 	return (unsigned)(seed >> 33) % n;
 }
 
-static bool
+static bool __attribute__((format(printf, 2, 3)))
 sql(int s, const char *fmt, ...)
 {
 	char *q;
