@@ -11,12 +11,14 @@
 static void
 copy_back(uint8_t *d, size_t off, size_t len)
 {
+	const uint8_t *s = d - off;
+
 	if (off >= len) {
-		memcpy(d, d - off, len);
+		memcpy(d, s, len);
 		return;
 	}
 	for (size_t i = 0; i < len; i++)
-		d[i] = d[i - off];
+		d[i] = s[i];
 }
 
 int
