@@ -432,8 +432,6 @@ deaths() {
   fresh
   rm -f fifo
   mkfifo fifo
-  bg feed bash -c 'head -c 2000000 many.bin; sleep 1; tail -c +2000001 many.bin' >/dev/null
-  stop feed
   bg feed bash -c '{ head -c 2000000 many.bin; sleep 2; tail -c +2000001 many.bin; } >fifo'
   BG_IN=fifo bg emit ws-emit --state "$T/st.a" --consumer c1 --url "$CH_URL" --batch-rows 2000
   for i in 1 2; do
