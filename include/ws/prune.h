@@ -1,0 +1,29 @@
+/* Pruning of a state directory: WAL and shapes that nothing can need again. */
+#ifndef WS_PRUNE_H
+#define WS_PRUNE_H
+
+#include <stdio.h>
+#include "ws/err.h"
+
+/* What bounds a removal, and how far it may go.  lsn 0: nothing may go yet. */
+struct ws_prune_cut {
+	ws_lsn lsn;
+	char why[300]; /* the position that decides, as text: "pos/floor.c1", "shadow/ REDO" */
+};
+
+/* raw/: min(all floors, captured of all databases, filtered), before the first capture the backup's
+ * end.  filtered/: min(REDO of shadow/ and of every kept copy, captured).  catalog/: min(floors).
+ * Anything that is there and cannot be read is an error: then nothing is removed. */
+int ws_prune_plan(const char *state, struct ws_prune_cut *raw, struct ws_prune_cut *filtered,
+                  struct ws_prune_cut *catalog, struct ws_err *err);
+
+struct ws_prune_result {
+	unsigned raw_segments, filtered_segments;
+	uint64_t bytes;
+	bool catalog; /* the history was pruned */
+};
+
+/* Plans and removes.  With dry_run nothing is removed; list (may be NULL) gets a line for each file. */
+int ws_prune_run(const char *state, bool dry_run, FILE *list, struct ws_prune_result *r, struct ws_err *err);
+
+#endif
