@@ -45,8 +45,7 @@ filter_major() {
   sql src 'CREATE EXTENSION pg_walinspect' 'CHECKPOINT' 'SELECT pg_switch_wal()' >/dev/null
   lsn=$(sql src 'SELECT pg_current_wal_insert_lsn()')
   first=$(sql src "SELECT pg_walfile_name('$lsn')")
-  workload
-  workload
+  for ((i = 0; i < 6; i++)); do workload 2>/dev/null; done
   sql src 'CHECKPOINT' 'SELECT pg_switch_wal()' >/dev/null
   last=$(sql src "SELECT pg_walfile_name(pg_switch_wal())")
   mkdir "$T/in"
@@ -55,7 +54,7 @@ filter_major() {
     if [[ ! $name < $first ]] && [[ $name < $last ]]; then cp "$data/pg_wal/$name" "$T/in/"; fi
   done
   n=$(find "$T/in" -type f | wc -l)
-  ok "$n segments to filter" test "$n" -gt 8
+  ok "$n segments to filter" test "$n" -gt 6
 
   # Offline, a whole directory.
   status_is 0 'a directory is filtered' ws-filter -q --stats=json -D "$T/filtered" "$T/in"
@@ -100,7 +99,7 @@ filter_major() {
   # Killed anywhere while WAL comes in.
   shadow_receive src || return
   for ((i = 0; i < 8; i++)); do
-    workload &
+    workload 2>/dev/null &
     proc=$!
     read -r -t "0.$((RANDOM % 9))$((RANDOM % 10))" <> <(:)
     kill9 filter
