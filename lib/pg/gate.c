@@ -113,7 +113,8 @@ ws_gate_open(const char *dir, const char *state, const struct ws_cluster *c, ws_
 	} else {
 		if (recvdir_end(dir, c->segsize, tli, &end, err) != 0)
 			goto fail;
-		start_scan(g, end.lsn);
+		/* The end may lie in the zeros behind a segment switch, where no page starts. */
+		start_scan(g, ws_seg_start(end.lsn, c->segsize));
 	}
 	return g;
 fail:
