@@ -105,11 +105,17 @@ running_supervisor() {
   printf '%s' "$pid"
 }
 
-# wait_until SECONDS WHAT COMMAND...: polls; dies with WHAT when the time is over.
+# wait_until SECONDS WHAT COMMAND...: polls; dies with WHAT when the time is over, or at once when a
+# tool has stopped for an operator.
 wait_until() {
-  local limit=$1 what=$2 start=$SECONDS
+  local limit=$1 what=$2 start=$SECONDS file status
   shift 2
   until "$@"; do
+    for file in "$STATE"/run/*.exit; do
+      read -r status _ 2>/dev/null <"$file" || continue
+      [[ $status != 2 && $status != 3 ]] ||
+        die "$status" "waiting for $what: $(basename "$file" .exit) has stopped: $(svc_last_error "$(basename "$file" .exit)")"
+    done
     if ((SECONDS - start >= limit)); then
       die 1 "gave up after ${limit}s waiting for $what; see: walshadow --state $STATE status"
     fi

@@ -37,6 +37,7 @@ init_configuration() {
     die 1 "cannot make $STATE"
   local file=$STATE/walshadow.conf key
   for key in SOURCE SLOT BINDIR; do conf_set "$file" "$key" "${CONF[$key]}"; done
+  [[ -n ${CONF[WS_CATALOG_SHADOW]:-} ]] || conf_set "$file" WS_CATALOG_SHADOW "host=$STATE/run port=5433 user=$(shadow_role)"
   file=$STATE/consumer/$CONSUMER/config
   conf_set "$file" DATABASE "$DATABASE"
   conf_set "$file" DATABASE_OID "$DATABASE_OID"
@@ -46,6 +47,11 @@ init_configuration() {
   [[ -z $ROUTES ]] || conf_set "$file" WS_EMIT_ROUTES "$ROUTES"
   [[ -z $LOAD ]] || conf_set "$file" LOAD "$LOAD"
   [[ -z $JOBS ]] || conf_set "$file" WS_COPY_JOBS "$JOBS"
+}
+
+# The shadow has the source's roles; the bootstrap superuser is always among them.
+shadow_role() {
+  source_sql "$DATABASE" -c 'SELECT rolname FROM pg_roles WHERE oid = 10' | sed "s/['\\\\]/\\\\&/g; s/.*/'&'/"
 }
 
 # Tools that read the consumers at their start look again.

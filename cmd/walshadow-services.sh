@@ -113,7 +113,9 @@ log_rotate() {
 svc_start() {
   local svc=$1
   (
-    trap - TERM INT HUP
+    # Until the tool has its own handler a HUP must not end it.
+    trap - TERM INT
+    trap '' HUP
     svc_exec "$svc"
   ) 9>&- &
   SVC_PID[$svc]=$!
@@ -234,27 +236,27 @@ cmd_run() {
       "$BIN/ws-archive" prune -q 2>>"$STATE/log/archive.log" 9>&- ||
         warn "pruning failed: $(tail -n 1 "$STATE/log/archive.log")"
     fi
-    reap_one
+    reap
   done
   services_stop
   rm -f "$STATE/run/supervisor.pid"
 }
 
-# Waits up to half a second for a service to end.
-reap_one() {
-  local pid='' svc status timer
+# Rests half a second, less when a child ends, and then sees to every service that is gone.  What
+# ended while nobody waited is found all the same: bash keeps the status for wait.
+reap() {
+  local svc pid timer
   sleep 0.5 9>&- &
   timer=$!
-  wait -n -p pid
-  status=$?
-  # A signal ends the wait with pid unset.
-  [[ -n ${pid:-} && $pid != "$timer" ]] || return 0
+  wait -n 2>/dev/null
   kill "$timer" 2>/dev/null
   wait "$timer" 2>/dev/null
   for svc in "${!SVC_PID[@]}"; do
-    [[ ${SVC_PID[$svc]} == "$pid" ]] && svc_ended "$svc" "$status" && return 0
+    pid=${SVC_PID[$svc]}
+    kill -0 "$pid" 2>/dev/null && continue
+    wait "$pid" 2>/dev/null
+    svc_ended "$svc" $?
   done
-  return 0
 }
 
 # `paused` in a consumer's directory stops its pair in order; svc_ready holds it until it is gone.
@@ -322,6 +324,7 @@ cmd_start() {
   fi
   mkdir -p "$STATE/run" "$STATE/log"
   log_rotate "$STATE/log/supervisor.log"
+  rm -f "$STATE"/run/*.exit
   setsid "$BIN/walshadow" --state "$STATE" run </dev/null >>"$STATE/log/supervisor.log" 2>&1 &
   wait_until 10 "the supervisor" running_supervisor >/dev/null
   info "started, pid $(running_supervisor); state $STATE"
