@@ -133,7 +133,7 @@ demo_compare() {
   printf '%-20s %12s %12s  %s\n' table 'source rows' 'CH rows' 'checksum of all columns' >&2
   for table in pgbench_accounts pgbench_branches pgbench_history pgbench_tellers; do
     columns=$(demo_psql -d demo -c "SELECT string_agg(format(CASE WHEN atttypid = 'timestamp'::regtype
-        THEN 'coalesce(to_char(%1\$I, ''YYYY-MM-DD HH24:MI:SS.US''), ''~'')' ELSE 'coalesce(format(''%%s'', %1\$I), ''~'')' END, attname),
+        THEN 'coalesce(to_char(%1\$I, ''YYYY-MM-DD HH24:MI:SS.US''), ''~'')' ELSE 'CASE WHEN %1\$I IS NULL THEN ''~'' ELSE format(''%%s'', %1\$I) END' END, attname),
         ' || ''|'' || ' ORDER BY attnum)
       FROM pg_attribute WHERE attrelid = '$table'::regclass AND attnum > 0 AND NOT attisdropped")
     source=$(demo_psql -d demo -c "SELECT count(*), coalesce(sum(('x' || left(md5($columns), 15))::bit(60)::bigint), 0) FROM $table")
