@@ -35,7 +35,7 @@ FUZZ_SRC     := $(sort $(wildcard tests/fuzz/*.c))
 MAN          := $(sort $(wildcard man/*.[157]))
 FUZZ_TIME    ?= 60
 
-.PHONY: all unit clean deps check check-build check-run lint lint-gcc lint-clang fuzz fuzz-build \
+.PHONY: all unit clean deps check check-build check-run lint lint-gcc lint-clang fuzz fuzz-build fuzz-corpus \
         replay bench cov demo install uninstall dist
 all: $(TOOLS) $(SCRIPTS) $(O)/bin/ws-chdb
 
@@ -127,6 +127,14 @@ fuzz: fuzz-build
 		$$f -max_total_time=$(FUZZ_TIME) -max_len=65536 -print_final_stats=1 \
 			-artifact_prefix=$(O)/fuzz-corpus/$$n- \
 			$(O)/fuzz-corpus/$$n tests/fuzz/corpus/$$n; \
+	done
+
+# What `make fuzz` found into the corpora of the tree, as few files as reach the same code.
+fuzz-corpus: fuzz-build
+	@set -e; for f in $(FUZZ); do \
+		n=$$(basename $$f); mkdir -p $(O)/fuzz-corpus/$$n tests/fuzz/corpus/$$n; \
+		$$f -set_cover_merge=1 -max_len=4096 tests/fuzz/corpus/$$n $(O)/fuzz-corpus/$$n 2>&1 | \
+			tail -n 1; \
 	done
 
 # Warnings as errors in two compilers, then everything that is no compiler.

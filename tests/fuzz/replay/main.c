@@ -108,6 +108,10 @@ main(int argc, char **argv)
 	}
 	if (d != NULL)
 		closedir(d);
+	if (files == 0) {
+		fprintf(stderr, "%s: no corpus; `make fuzz fuzz-corpus` makes one\n", argv[1]);
+		return 1;
+	}
 	printf("%u files, %lu inputs\n", files, inputs);
 	return 0;
 }
