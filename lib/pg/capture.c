@@ -146,6 +146,29 @@ capture_backup(struct tail *t, struct ws_err *err)
 	                                          c->dbs[0].name, WS_LSN_ARG(at.lsn));
 }
 
+/* 1: the parked shadow has the database (its name is brought up to date), 0: not created yet. */
+static int
+exists(struct cap *c, struct cap_db *db, struct ws_err *err)
+{
+	char sql[80];
+
+	for (size_t i = 0; i < c->ndbs; i++) {
+		if (!c->dbs[i].conn)
+			continue;
+		snprintf(sql, sizeof sql, "SELECT datname FROM pg_database WHERE oid = %u", db->oid);
+		PGresult *res = ws_pg_exec(c->dbs[i].conn, sql, "cannot read pg_database", err);
+		int rc = res ? PQntuples(res) : -1;
+
+		if (rc == 1) {
+			free(db->name);
+			db->name = ws_strdup(PQgetvalue(res, 0, 0));
+		}
+		PQclear(res);
+		return rc;
+	}
+	return 0;
+}
+
 /* Databases that joined, while the shadow stands at `at`. */
 static int
 capture_joined(struct cap *c, struct ws_pos at, struct ws_err *err)
@@ -157,9 +180,12 @@ capture_joined(struct cap *c, struct ws_pos at, struct ws_err *err)
 
 		if (db->has)
 			continue;
-		/* Not created yet, for the shadow: at a later boundary. */
-		db->dropped = false;
-		if (capture_first(c, db, at, err) != 0 || (!db->dropped && cap_move(c, db, at, true, err) != 0))
+		int rc = exists(c, db, err);
+
+		/* Not created yet, for the shadow, or not to be asked now: at a later boundary. */
+		if (rc <= 0)
+			continue;
+		if (capture_first(c, db, at, err) != 0 || cap_move(c, db, at, true, err) != 0)
 			return -1;
 	}
 	return 0;

@@ -98,6 +98,7 @@ start_walsend() { bg walsend ws-walsend --state "$S"; }
 start_catalog() { bg catalog ws-catalog capture -v --state "$S" --metrics "$S/catalog.prom"; }
 
 start_shadow() {
+  # shellcheck disable=SC2034,SC2154 # the library's
   PG_MAJOR_OF[shadow]=$PG_MAJOR
   pg_launch shadow
 }
@@ -139,7 +140,7 @@ start_pipeline() {
   wait_for -t 60 -m 'the first capture' test -e "$S/pos/captured.$DB" || die 'no first capture'
 }
 
-captured() { wait_for -t "${2:-30}" -m "captured $1" pos_ge "$S/pos/captured.$DB" "$1"; }
+captured() { wait_for -t "${2:-90}" -m "captured $1" pos_ge "$S/pos/captured.$DB" "$1"; }
 
 # ---- the history against the source ----
 
@@ -166,7 +167,7 @@ step_differs() {
 
 compare_steps() { # FROM TO DESC
   local i bad=''
-  captured "${STEP_LSN[$2]}" 60 || { fail "$3" "$(tail -n 3 "$T/catalog.err")"; return; }
+  captured "${STEP_LSN[$2]}" 180 || { fail "$3" "$(tail -n 3 "$T/catalog.err")"; return; }
   for ((i = $1; i <= $2; i++)); do
     step_differs "$i" >"$T/diff" && continue
     bad+="step $i at ${STEP_LSN[i]}: $(head -c 1500 "$T/diff")"$'\n'
@@ -258,7 +259,7 @@ zoo() {
 # A session of DDL that goes on by itself, in one transaction per statement.
 start_ddl() {
   local i
-  for ((i = 0; i < 400; i++)); do
+  for ((i = 0; i < 150; i++)); do
     printf '%s;\n' "CREATE TABLE churn$i (a int PRIMARY KEY, b text)" "ALTER TABLE churn$i ADD c int DEFAULT $i" \
       "ALTER TABLE churn$i DROP b" "ALTER TABLE churn$i ALTER c TYPE text" 'SELECT pg_sleep(0.005)'
     [ $((i % 3)) != 0 ] || printf 'DROP TABLE churn%d;\n' "$i"
@@ -283,7 +284,8 @@ kills() {
       start_walsend
     fi
   done
-  wait_exit ddl 120
+  wait_exit ddl 240
+  # shellcheck disable=SC2153 # set by wait_exit
   is "$STATUS" 0 'DDL ran beside the kills'
   first=$((STEPS + 1))
   step 'CREATE TABLE after_kills (a int)'
@@ -292,7 +294,7 @@ kills() {
   ws-catalog boundaries "$S/raw@$(pos_lsn "$S/pos/backup")" | sed 's/ .*//' | sort -u >"$T/in-wal"
   ws-catalog dump --state "$S" | awk '$1 == "change" { print $3 }' | sort -u >"$T/in-history"
   is "$(comm -13 "$T/in-wal" "$T/in-history")" '' 'every change in the history is at a boundary of the WAL'
-  cmp_is "$(wc -l <"$T/in-history")" -gt 1000 'and there are many'
+  cmp_is "$(wc -l <"$T/in-history")" -gt 400 'and there are many'
 }
 
 databases() {
@@ -304,11 +306,11 @@ databases() {
   kill -HUP "$(pid_of catalog)"
   sql p/other 'CREATE TABLE o2 (id int PRIMARY KEY)' >/dev/null
   step 'CREATE TABLE a_boundary (a int)'
-  wait_for -m 'the second database' test -e "$S/pos/captured.$db2" || die "$(tail -n 2 "$T/catalog.err")"
+  wait_for -t 90 -m 'the second database' test -e "$S/pos/captured.$db2" || die "$(tail -n 2 "$T/catalog.err")"
   sql p/other 'ALTER TABLE o ADD x text' 'DROP TABLE o2' >/dev/null
   sql p/other 'ALTER DATABASE postgres SET work_mem = 65536' >/dev/null
   lsn=$(pg_lsn p)
-  ok 'a database that joins is captured' wait_for pos_ge "$S/pos/captured.$db2" "$lsn"
+  ok 'a database that joins is captured' wait_for -t 90 pos_ge "$S/pos/captured.$db2" "$lsn"
   captured "$lsn"
   shapes_of_source p/other >"$T/want.other"
   shapes_of_history "$S/catalog" "$db2" '' >"$T/got.other"
@@ -322,12 +324,12 @@ databases() {
   start_shadow
   start_catalog
   lsn=$(pg_lsn p)
-  ok 'a renamed database is found again' wait_for pos_ge "$S/pos/captured.$db2" "$lsn"
+  ok 'a renamed database is found again' wait_for -t 90 pos_ge "$S/pos/captured.$db2" "$lsn"
   like "$(ws-catalog list --state "$S" --database "$db2")" 'public\.o3' 'and captured'
   sql p 'DROP DATABASE renamed' >/dev/null || die 'SQL'
   step 'CREATE TABLE after_drop (a int)'
   ok 'a dropped database holds up nobody' captured "${STEP_LSN[STEPS]}"
-  ok 'and its position goes on' wait_for pos_ge "$S/pos/captured.$db2" "${STEP_LSN[STEPS]}"
+  ok 'and its position goes on' wait_for -t 90 pos_ge "$S/pos/captured.$db2" "${STEP_LSN[STEPS]}"
   compare_steps "$STEPS" "$STEPS" 'the first database is as it should be'
 }
 
