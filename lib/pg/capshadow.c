@@ -33,6 +33,12 @@ cap_disconnect(struct cap_db *db)
 	db->conn = NULL;
 }
 
+bool
+cap_usable(const struct cap_db *db)
+{
+	return PQstatus(db->conn->conn) == CONNECTION_OK && PQtransactionStatus(db->conn->conn) == PQTRANS_IDLE;
+}
+
 static struct ws_pg *
 open_as(struct cap *c, const char *dbname, const char *user, struct ws_err *err)
 {
@@ -166,8 +172,8 @@ look(struct cap *c, struct cap_db *db, struct wait *w, struct ws_err *err)
 			*err = w->why;
 			return -1;
 		}
-		/* A cancelled query, or the shadow went away. */
-		if (PQstatus(db->conn->conn) != CONNECTION_OK)
+		/* A cancelled query; or the shadow went away, or does not answer. */
+		if (!cap_usable(db))
 			cap_disconnect(db);
 		return 0;
 	}

@@ -127,7 +127,7 @@ cap_capture(struct cap *c, struct cap_db *db, struct ws_pos at, const struct ws_
 		if (err->status == WS_EOPERATOR || ws_tool_stopping())
 			return -1;
 		++*c->m_retries;
-		if (PQstatus(db->conn->conn) != CONNECTION_OK) {
+		if (!cap_usable(db)) {
 			/* The shadow went away: waiting for it has a bound of its own. */
 			cap_disconnect(db);
 			failing = 0;

@@ -49,6 +49,8 @@ int cap_wait_parked(struct cap *c, struct cap_db *db, ws_lsn at, struct ws_err *
 /* Sleeps unless a signal comes. */
 void cap_sleep_us(unsigned us);
 void cap_disconnect(struct cap_db *db);
+/* After a failure: is the open connection idle and whole? */
+bool cap_usable(const struct cap_db *db);
 
 /* ---- capstore.c ---- */
 /* Reads what the boundary touches (or everything) and makes it durable in the history; retries. */
