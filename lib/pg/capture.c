@@ -88,6 +88,25 @@ need_pos(struct tail *t, const char *name, const char *what, struct ws_pos *pos,
 	}
 }
 
+/* Nothing is announced above what is on disk here: waits until `received` is there. */
+static int
+need_received(struct tail *t, struct ws_pos at, struct ws_err *err)
+{
+	struct ws_pos received;
+
+	for (;;) {
+		if (need_pos(t, "received", "WAL from the source", &received, err) != 0)
+			return -1;
+		/* A newer timeline's copy holds all of this one that counts. */
+		if (received.tli > at.tli || received.lsn >= at.lsn)
+			return 0;
+		if (ws_tool_stopping())
+			return ws_err_temp(err, "interrupted");
+		wait_change(t, 100);
+		ws_tool_take_hup();
+	}
+}
+
 /* ---- first captures ---- */
 
 /* Everything of one database, of which nothing may be left from an earlier life. */
@@ -139,6 +158,8 @@ capture_backup(struct tail *t, struct ws_err *err)
 	for (size_t i = 0; i < c->ndbs; i++)
 		if (capture_first(c, &c->dbs[i], at, err) != 0)
 			return -1;
+	if (need_received(t, at, err) != 0)
+		return -1;
 	for (size_t i = 0; i < c->ndbs; i++)
 		if (!c->dbs[i].dropped && cap_move(c, &c->dbs[i], at, true, err) != 0)
 			return -1;
@@ -222,6 +243,8 @@ capture_boundary(struct tail *t, const struct ws_xactrec *x, const struct ws_bou
 		if (concerns(db, b, at.lsn) && !db->dropped)
 			rc = cap_capture(c, db, at, &want, err);
 	}
+	if (rc == 0)
+		rc = need_received(t, at, err);
 	if (rc == 0)
 		rc = capture_joined(c, at, err);
 	/* Only now may the gate move. */
