@@ -92,37 +92,102 @@ unfit(const struct ch_tab *t, const struct ch_lcol *c, const struct ws_value *v,
 	return -1;
 }
 
-static int
-add_extra(struct ws_emit *e, struct ch_batch *b, int i, char op, unsigned __int128 version, bool deleted, uint64_t *policy)
+/* A value that the row loop can append by itself; false when it is for ch_col_add. */
+static inline __attribute__((always_inline)) bool
+add_fast(struct ch_col *c, enum ch_fast fast, const struct ws_value *v)
 {
-	struct ch_col *c = &b->cols[i];
-	struct ws_value v = {.state = WS_V_VALUE};
+	uint8_t *o = conv_room(&c->data, 16);
+	int64_t us;
 
-	switch (b->layout->cols[i].extra) {
+	switch (fast) {
+	case CH_FAST_1:
+		*o = (uint8_t)v->i;
+		c->data.len += 1;
+		break;
+	case CH_FAST_2:
+		ws_store16(o, (uint16_t)v->i);
+		c->data.len += 2;
+		break;
+	case CH_FAST_4:
+		ws_store32(o, (uint32_t)v->i);
+		c->data.len += 4;
+		break;
+	case CH_FAST_8:
+		ws_store64(o, (uint64_t)v->i);
+		c->data.len += 8;
+		break;
+	case CH_FAST_STRING:
+		conv_string(&c->data, v->p, v->len);
+		break;
+	case CH_FAST_US:
+		if (__builtin_add_overflow(v->i, EPOCH_US, &us) || us < c->lim->us_lo || us > c->lim->us_hi)
+			return false;
+		ws_store64(o, (uint64_t)us);
+		c->data.len += 8;
+		break;
+	case CH_SLOW:
+		return false;
+	}
+	if (c->type->nullable) {
+		*conv_room(&c->nulls, 1) = 0;
+		c->nulls.len++;
+	}
+	c->rows++;
+	return true;
+}
+
+/* What every row of this change has in its extra columns. */
+static inline __attribute__((always_inline)) int
+add_extra(const struct ws_emit *e, struct ch_col *c, const struct ch_lcol *lc, char op, unsigned __int128 version, bool deleted)
+{
+	struct ws_value v;
+	uint64_t policy = 0;
+
+	v.state = WS_V_VALUE;
+	v.kind = lc->kind;
+	switch (lc->extra) {
 	case WS_X_VERSION:
 		memcpy(conv_room(&c->data, 16), &version, 16);
 		c->data.len += 16;
 		c->rows++;
 		return 0;
 	case WS_X_DELETED:
-		v.kind = WS_K_BOOL;
 		v.i = deleted;
 		break;
 	case WS_X_OP:
-		v.kind = WS_K_TEXT;
 		v.len = 1;
 		v.p = (const uint8_t *)&op;
 		break;
 	case WS_X_XID:
-		v.kind = WS_K_OID;
 		v.i = e->in_tx ? e->tx.xid : 0;
 		break;
-	case WS_X_COMMIT_TS:
-		v.kind = WS_K_TIMESTAMPTZ;
+	default: /* WS_X_COMMIT_TS */
 		v.i = e->in_tx ? e->tx.time : -EPOCH_US;
-		break;
 	}
-	return ch_col_add(c, &v, policy);
+	return add_fast(c, lc->fast, &v) ? 0 : ch_col_add(c, &v, &policy);
+}
+
+/* A value that is not there, or that the row loop cannot append. */
+static int
+add_slow(struct ws_emit *e, struct ch_tab *t, struct ch_col *c, const struct ch_lcol *lc, const struct ws_value *v,
+         const struct ws_value *fallback, bool gone, bool deleted, struct ws_err *err)
+{
+	uint64_t policy = 0;
+
+	if (v->state == WS_V_ABSENT && fallback && fallback->state != WS_V_ABSENT)
+		v = fallback;
+	if (v->state == WS_V_ABSENT && !gone)
+		return ws_err_op(err, "toast_missing", "table %s.%s xid %u: the unchanged value of column %s is not known", t->db,
+		                 t->name, e->tx.xid, lc->name);
+	*e->m_unsupported += v->state == WS_V_VALUE && v->kind == WS_K_UNSUPPORTED;
+	if (v->state == WS_V_ABSENT || ch_col_add(c, v, &policy) != 0) {
+		/* An old row's value has no use beyond the key. */
+		if (v->state != WS_V_ABSENT && (!deleted || lc->key))
+			return unfit(t, lc, v, err);
+		ch_col_add_default(c);
+	}
+	*e->m_policy += (double)policy;
+	return 0;
 }
 
 int
@@ -133,7 +198,6 @@ ch_batch_row(struct ws_emit *e, struct ch_tab *t, char op, const struct ws_value
 	struct ch_batch *b = t->open ? t->open : batch_new(e, t);
 	struct ch_layout *l = b->layout;
 	unsigned __int128 version = (unsigned __int128)(t->phase == CH_LOAD ? t->snap.lsn : e->tx.commit_lsn) << 64 | ordinal;
-	uint64_t policy = 0;
 
 	/* Rows of one load would all be equal where the version is the key; no commit record starts at
 	 * an unaligned position. */
@@ -145,41 +209,13 @@ ch_batch_row(struct ws_emit *e, struct ch_tab *t, char op, const struct ws_value
 		int s = t->src[i];
 
 		if (lc->extra >= 0) {
-			if (add_extra(e, b, i, op, version, deleted, &policy) != 0)
+			if (add_extra(e, c, lc, op, version, deleted) != 0)
 				return ws_err_op(err, "value_unfit", "table %s.%s: column %s cannot be filled", t->db, t->name, lc->name);
-			continue;
-		}
-		if (s < 0 || !vals || (keyonly && !lc->key)) {
+		} else if (s < 0 || !vals || (keyonly && !lc->key)) {
 			ch_col_add_default(c);
-			continue;
-		}
-		const struct ws_value *v = &vals[s];
-
-		if (__builtin_expect(v->state == WS_V_VALUE, 1)) {
-			if (c->put(c, v, false) == 0) {
-				if (c->type->nullable)
-					*conv_room(&c->nulls, 1) = 0, c->nulls.len++;
-				c->rows++;
-				*e->m_unsupported += v->kind == WS_K_UNSUPPORTED;
-				continue;
-			}
-		} else if (v->state == WS_V_ABSENT) {
-			if (fallback && fallback[s].state != WS_V_ABSENT)
-				v = &fallback[s];
-			else if (deleted || op == 'D') {
-				ch_col_add_default(c);
-				continue;
-			} else
-				return ws_err_op(err, "toast_missing", "table %s.%s xid %u: the unchanged value of column %s is not known",
-				                 t->db, t->name, e->tx.xid, lc->name);
-		}
-		if (ch_col_add(c, v, &policy) != 0) {
-			/* An old row's value has no use beyond the key. */
-			if (deleted && !lc->key) {
-				ch_col_add_default(c);
-				continue;
-			}
-			return unfit(t, lc, v, err);
+		} else if (vals[s].state != WS_V_VALUE || !add_fast(c, (enum ch_fast)lc->fast, &vals[s])) {
+			if (add_slow(e, t, c, lc, &vals[s], fallback ? &fallback[s] : NULL, deleted || op == 'D', deleted, err) != 0)
+				return -1;
 		}
 	}
 	if (b->rows++ == 0)
@@ -187,7 +223,6 @@ ch_batch_row(struct ws_emit *e, struct ch_tab *t, char op, const struct ws_value
 	b->vmax = version;
 	b->bytes += size + 40;
 	e->held += size + 40;
-	*e->m_policy += (double)policy;
 	return 0;
 }
 

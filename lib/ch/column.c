@@ -111,6 +111,38 @@ ch_put_find(enum ws_kind kind, enum ws_kind elem, const struct ch_type *t)
 	return ch_put_text(kind, t);
 }
 
+enum ch_fast
+ch_put_fast(enum ws_kind kind, const struct ch_type *t)
+{
+	switch (kind) {
+	case WS_K_BOOL:
+		return t->base == CH_BOOL || (t->base == CH_UINT && t->width == 1) ? CH_FAST_1 : CH_SLOW;
+	case WS_K_INT2:
+		return t->base == CH_INT && t->width == 2 ? CH_FAST_2 : CH_SLOW;
+	case WS_K_INT4:
+		return t->base == CH_INT && t->width == 4 ? CH_FAST_4 : CH_SLOW;
+	case WS_K_OID:
+		return t->base == CH_UINT && t->width == 4 ? CH_FAST_4 : CH_SLOW;
+	case WS_K_FLOAT4:
+		return t->base == CH_FLOAT && t->width == 4 ? CH_FAST_4 : CH_SLOW;
+	case WS_K_INT8:
+		return t->base == CH_INT && t->width == 8 ? CH_FAST_8 : CH_SLOW;
+	case WS_K_FLOAT8:
+		return t->base == CH_FLOAT && t->width == 8 ? CH_FAST_8 : CH_SLOW;
+	case WS_K_TEXT:
+	case WS_K_OTHER:
+	case WS_K_JSON:
+	case WS_K_BYTES:
+	case WS_K_NUMERIC:
+		return t->base == CH_STRING ? CH_FAST_STRING : CH_SLOW;
+	case WS_K_TIMESTAMP:
+	case WS_K_TIMESTAMPTZ:
+		return t->base == CH_DATETIME64 && t->scale == 6 ? CH_FAST_US : CH_SLOW;
+	default:
+		return CH_SLOW;
+	}
+}
+
 /* ---- life ---- */
 
 int

@@ -27,6 +27,11 @@ struct ch_col {
 /* How a source kind goes into a type; NULL when it does not. */
 ch_put_fn ch_put_find(enum ws_kind kind, enum ws_kind elem, const struct ch_type *t);
 
+/* Conversions that most values take and that the row loop does by itself: plain copies of so many
+ * bytes, a string as it is, microseconds of both epochs. */
+enum ch_fast { CH_SLOW, CH_FAST_1, CH_FAST_2, CH_FAST_4, CH_FAST_8, CH_FAST_STRING, CH_FAST_US };
+enum ch_fast ch_put_fast(enum ws_kind kind, const struct ch_type *t);
+
 /* Prepares an empty column; -1 when the kind does not go into the type. */
 int ch_col_init(struct ch_col *c, const struct ch_type *t, enum ws_kind kind, enum ws_kind elem,
                 const struct ws_route *route, const struct ch_limits *lim);

@@ -8,10 +8,10 @@
 #include "ws/cursor.h"
 
 /* Room for n more bytes in the column's data. */
-static inline uint8_t *
+static inline __attribute__((always_inline)) uint8_t *
 conv_room(struct ws_buf *b, size_t n)
 {
-	if (b->cap - b->len < n)
+	if (__builtin_expect(b->cap - b->len < n, 0))
 		ws_buf_reserve(b, n);
 	return b->data + b->len;
 }

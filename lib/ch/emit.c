@@ -68,8 +68,13 @@ table_for(struct ws_emit *e, uint32_t handle, const struct ws_c_relation *rel, b
 		t = e->handles[handle] = emit_tab(e, rel);
 	if (!t->resolved && resolve(e, t, rel, err) != 0)
 		return -1;
-	if (!t->routed || (e->in_tx && t->loaded && e->tx.end_lsn <= t->loaded))
+	if (!t->routed)
 		return 0;
+	if (e->in_tx && t->loaded) {
+		if (e->tx.end_lsn <= t->loaded)
+			return 0;
+		t->loaded = 0; /* positions only grow */
+	}
 	/* Another name may have another rule. */
 	if (ready && (!t->ready || t->rel != rel)) {
 		if (t->rel && t->rel != rel && (strcmp(t->rel->name, rel->name) || strcmp(t->rel->nspname, rel->nspname))) {
@@ -241,6 +246,10 @@ on_snapshot_begin(struct ws_emit *e, const struct ws_c_snapshot *s, const struct
 		return -1;
 	if (!t)
 		return 0;
+	/* Begun again: what the first attempt sent has to be there before its table goes. */
+	if (t->phase == CH_LOAD && emit_flush(e, err) != 0)
+		return -1;
+	t->phase = CH_ROWS;
 	t->snap = *s;
 	t->loadseq = 0;
 	bool known = t->db || emit_known_find(e, t->oid);

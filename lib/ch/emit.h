@@ -53,6 +53,7 @@ struct ch_lcol {
 	int extra;      /* enum ws_extra, or -1 */
 	int16_t attnum; /* of the source */
 	uint8_t kind, elem;
+	uint8_t fast;   /* enum ch_fast */
 	bool key;       /* in the sort key */
 };
 

@@ -302,6 +302,7 @@ layout_add(struct ch_tab *t, struct ch_layout *l, const struct ch_dcol *dc, uint
 	c->name = ws_arena_strdup(&l->arena, dc->name);
 	c->kind = kind;
 	c->elem = elem;
+	c->fast = (uint8_t)ch_put_fast(kind, &c->type);
 	c->extra = extra;
 	c->attnum = attnum;
 	c->key = dc->key;

@@ -229,8 +229,11 @@ next_alter(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *to, 
 	int rc = ch_shape_step(e, t, to, &d, &s, &err);
 
 	ch_desc_fini(&d);
-	if (rc < 0)
+	if (rc < 0) {
+		ws_buf_free(&s.sql);
+		ch_note_fini(&s.note);
 		return ws_asprintf("error %s", err.reason);
+	}
 	char *text = ws_strdup(rc ? (char *)s.sql.data : ""), *cut = strstr(text, "MODIFY COMMENT");
 
 	if (cut)
