@@ -81,8 +81,7 @@ void
 ws_decoder_epoch(struct ws_decoder *d)
 {
 	ws_shapes_epoch(&d->shapes);
-	d->last_file = 0;
-	d->last_shape = NULL;
+	memset(d->files, 0, sizeof d->files);
 }
 
 ws_lsn

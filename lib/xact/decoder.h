@@ -14,6 +14,7 @@
 #include "xtx.h"
 
 #define WS_SPECS_MAX 8
+#define WS_ROWFILES  256
 
 /* A speculative insert that waits for its confirmation. */
 struct ws_spec {
@@ -45,9 +46,11 @@ struct ws_decoder {
 	struct ws_toastmap toast;
 	struct ws_spec specs[WS_SPECS_MAX];
 	unsigned nspecs;
-	ws_oid last_file;            /* the file of the last row, and what it is */
-	struct ws_shape *last_shape;
-	ws_oid last_spc;
+	/* What the rows' files are, by their lower bits; good for one epoch. */
+	struct ws_rowfile {
+		ws_oid file, spc; /* file 0: empty */
+		struct ws_shape *shape;
+	} files[WS_ROWFILES];
 	ws_lsn row_lsn;
 	bool absent; /* the row has a TOAST value that is not known */
 	struct ws_shape *old_shape; /* rows older than a copy of this relation ... */
@@ -73,6 +76,12 @@ void ws_decoder_epoch(struct ws_decoder *d);
 /* ---- commit.c ---- */
 int ws_commit(struct ws_decoder *d, const struct ws_record *r, const struct ws_xactrec *x, struct ws_err *err);
 void ws_abort(struct ws_decoder *d, const struct ws_xactrec *x);
+
+/* ---- quick.c ---- */
+
+/* As ws_record_parse and ws_heaprec_parse, for the common form of record; fields that its operation
+ * does not have are left alone.  False: not of that form. */
+bool ws_quick_heap(const struct ws_rec *rec, struct ws_heaprec *h);
 
 /* ---- rows.c ---- */
 

@@ -93,19 +93,18 @@ ws_row_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool
 static int
 row_shape(struct ws_decoder *d, const struct ws_locator *loc, bool has_data, struct ws_shape **sh, struct ws_err *err)
 {
-	if (!d->chain && loc->rel == d->last_file && loc->spc == d->last_spc) {
-		*sh = d->last_shape;
+	struct ws_rowfile *f = &d->files[loc->rel % WS_ROWFILES];
+
+	if (!d->chain && f->file == loc->rel && f->spc == loc->spc) {
+		*sh = f->shape;
 		return 0;
 	}
 	if (ws_row_file(d, loc, d->row_lsn, has_data, sh, err) != 0)
 		return -1;
 	if (*sh)
 		*sh = sendable(d, *sh);
-	if (!d->chain && *sh) {
-		d->last_file = loc->rel;
-		d->last_spc = loc->spc;
-		d->last_shape = *sh;
-	}
+	if (!d->chain && *sh)
+		*f = (struct ws_rowfile){loc->rel, loc->spc, *sh};
 	return 0;
 }
 
@@ -327,24 +326,38 @@ spec_confirm(struct ws_decoder *d, const struct ws_heaprec *h, ws_xid xid, struc
 	return sh ? user_row(d, sh, &ins, err) : 0;
 }
 
-int
-ws_row_record(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
+/* Everything but a row of an ordinary kind.  1: there is none to come; 0: h is a row; -1. */
+static int
+no_row(struct ws_decoder *d, const struct ws_rec *rec, struct ws_heaprec *h, struct ws_err *err)
 {
 	struct ws_record r;
-	struct ws_heaprec h;
-	struct ws_shape *sh;
 
 	if (ws_record_parse(rec, &r, err) != 0)
 		return -1;
-	int rc = ws_heaprec_parse(&r, &h, err);
+	int rc = ws_heaprec_parse(&r, h, err);
 
 	if (rc <= 0)
-		return rc;
+		return rc < 0 ? -1 : 1;
+	if (h->op == WS_HEAP_TRUNCATE)
+		return ws_ev_truncate(d, h, rec->start, err) != 0 ? -1 : 1;
+	if (h->op == WS_HEAP_CONFIRM)
+		return spec_confirm(d, h, rec->xid, err) != 0 ? -1 : 1;
+	return 0;
+}
+
+int
+ws_row_record(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
+{
+	struct ws_heaprec h;
+	struct ws_shape *sh;
+
 	d->row_lsn = rec->start;
-	if (h.op == WS_HEAP_TRUNCATE)
-		return ws_ev_truncate(d, &h, rec->start, err);
-	if (h.op == WS_HEAP_CONFIRM)
-		return spec_confirm(d, &h, rec->xid, err);
+	if (!ws_quick_heap(rec, &h)) {
+		int rc = no_row(d, rec, &h, err);
+
+		if (rc != 0)
+			return rc < 0 ? -1 : 0;
+	}
 	if (h.flags & WS_HR_SUPER) {
 		/* Also one for each TOAST chunk of the row, which nothing will point to. */
 		struct ws_spec *s = spec_find(d, &h, rec->xid);

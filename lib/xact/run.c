@@ -182,9 +182,7 @@ records(struct ws_run *r, struct ws_err *err)
 		if (rc != 1)
 			return rc;
 		r->done = (struct ws_pos){rec.tli, rec.end};
-		ws_lsn commit = ws_decoder_last_commit(r->dec);
-
-		if (commit == rec.end && commit > r->sent.lsn)
+		if (rec.rmid == WS_RM_XACT && ws_decoder_last_commit(r->dec) == rec.end && rec.end > r->sent.lsn)
 			note_sent(r, r->done);
 		if (r->out.len >= FLUSH_AT && ws_run_flush(r, err) != 0)
 			return -1;
