@@ -12,10 +12,11 @@ static struct {
 	int dry_run;
 } opt;
 
-static const struct poptOption options[] = {
-    {"state", 0, POPT_ARG_STRING, &opt.state, 0, "state directory (default: $WALSHADOW_STATE)", "DIR"},
-    {"dry-run", 0, POPT_ARG_NONE, &opt.dry_run, 0, "print what would be removed, remove nothing", NULL},
-    POPT_TABLEEND};
+static const struct poptOption options[] = {{"state", 0, POPT_ARG_STRING, &opt.state, 0,
+											 "state directory (default: $WALSHADOW_STATE)", "DIR"},
+											{"dry-run", 0, POPT_ARG_NONE, &opt.dry_run, 0,
+											 "print what would be removed, remove nothing", NULL},
+											POPT_TABLEEND};
 
 static int
 prune(const char *state, struct ws_err *err)
@@ -25,11 +26,12 @@ prune(const char *state, struct ws_err *err)
 
 	if (ws_prune_run(state, opt.dry_run, opt.dry_run ? stdout : NULL, &r, err) != 0)
 		return err->status;
-	*ws_metric(m, WS_COUNTER, "walshadow_pruned_segments_total", "directory=\"raw\"", "Segments removed.") = r.raw_segments;
-	*ws_metric(m, WS_COUNTER, "walshadow_pruned_segments_total", "directory=\"filtered\"", "Segments removed.") =
-	    r.filtered_segments;
-	ws_info("%s: raw_segments=%u filtered_segments=%u bytes=%" PRIu64, opt.dry_run ? "would remove" : "removed",
-	        r.raw_segments, r.filtered_segments, r.bytes);
+	*ws_metric(m, WS_COUNTER, "walshadow_pruned_segments_total", "directory=\"raw\"",
+			   "Segments removed.") = r.raw_segments;
+	*ws_metric(m, WS_COUNTER, "walshadow_pruned_segments_total", "directory=\"filtered\"",
+			   "Segments removed.") = r.filtered_segments;
+	ws_info("%s: raw_segments=%u filtered_segments=%u bytes=%" PRIu64,
+			opt.dry_run ? "would remove" : "removed", r.raw_segments, r.filtered_segments, r.bytes);
 	return WS_OK;
 }
 

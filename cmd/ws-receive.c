@@ -13,35 +13,50 @@
 #include "ws/tool.h"
 
 static struct {
-	char *state, *dir, *output, *conninfo, *host, *port, *user, *slot, *endpos, *startpos, *status, *confirm,
-	    *raw_limit, *sync_interval;
+	char *state, *dir, *output, *conninfo, *host, *port, *user, *slot, *endpos, *startpos, *status,
+		*confirm, *raw_limit, *sync_interval;
 	int no_password, password, create, drop, if_not_exists, no_loop, synchronous, no_sync;
 } opt;
 
 static const struct poptOption options[] = {
-    {"state", 0, POPT_ARG_STRING, &opt.state, 0, "state directory (default: $WALSHADOW_STATE)", "DIR"},
-    {"directory", 'D', POPT_ARG_STRING, &opt.dir, 0, "write WAL into DIR instead of STATE/raw", "DIR"},
-    {"output", 'o', POPT_ARG_STRING, &opt.output, 0, "-: write a framed WAL stream to standard output", "-"},
-    {"dbname", 'd', POPT_ARG_STRING, &opt.conninfo, 0, "connection string", "CONNSTR"},
-    {"host", 'h', POPT_ARG_STRING, &opt.host, 0, "server host or socket directory", "HOST"},
-    {"port", 'p', POPT_ARG_STRING, &opt.port, 0, "server port", "PORT"},
-    {"username", 'U', POPT_ARG_STRING, &opt.user, 0, "user to connect as", "NAME"},
-    {"no-password", 'w', POPT_ARG_NONE, &opt.no_password, 0, "never ask for a password", NULL},
-    {"password", 'W', POPT_ARG_NONE, &opt.password, 0, "ask for a password before connecting", NULL},
-    {"slot", 'S', POPT_ARG_STRING, &opt.slot, 0, "replication slot to use", "SLOT"},
-    {"create-slot", 0, POPT_ARG_NONE, &opt.create, 0, "create the slot, reserving WAL, and exit", NULL},
-    {"drop-slot", 0, POPT_ARG_NONE, &opt.drop, 0, "drop the slot and exit", NULL},
-    {"if-not-exists", 0, POPT_ARG_NONE, &opt.if_not_exists, 0, "with --create-slot: one that exists is no error", NULL},
-    {"endpos", 'E', POPT_ARG_STRING, &opt.endpos, 0, "exit when everything below LSN is received", "LSN"},
-    {"startpos", 'I', POPT_ARG_STRING, &opt.startpos, 0, "with -o -: start in the segment of LSN", "LSN"},
-    {"no-loop", 'n', POPT_ARG_NONE, &opt.no_loop, 0, "do not connect again when the connection is lost", NULL},
-    {"status-interval", 's', POPT_ARG_STRING, &opt.status, 0, "time between status messages (default: 10)", "SECS"},
-    {"synchronous", 0, POPT_ARG_NONE, &opt.synchronous, 0, "fsync and answer after every write", NULL},
-    {"no-sync", 0, POPT_ARG_NONE, &opt.no_sync, 0, "never fsync (for tests: a crash of the machine loses WAL)", NULL},
-    {"sync-interval", 0, POPT_ARG_STRING, &opt.sync_interval, 0, "least time between fsyncs (default: 10ms)", "SECS"},
-    {"confirm", 0, POPT_ARG_STRING, &opt.confirm, 0, "confirm the slot at received (default) or floor", "WHAT"},
-    {"raw-limit", 0, POPT_ARG_STRING, &opt.raw_limit, 0, "disconnect while consumers have not read SIZE of WAL", "SIZE"},
-    POPT_TABLEEND};
+	{"state", 0, POPT_ARG_STRING, &opt.state, 0, "state directory (default: $WALSHADOW_STATE)",
+	 "DIR"},
+	{"directory", 'D', POPT_ARG_STRING, &opt.dir, 0, "write WAL into DIR instead of STATE/raw",
+	 "DIR"},
+	{"output", 'o', POPT_ARG_STRING, &opt.output, 0,
+	 "-: write a framed WAL stream to standard output", "-"},
+	{"dbname", 'd', POPT_ARG_STRING, &opt.conninfo, 0, "connection string", "CONNSTR"},
+	{"host", 'h', POPT_ARG_STRING, &opt.host, 0, "server host or socket directory", "HOST"},
+	{"port", 'p', POPT_ARG_STRING, &opt.port, 0, "server port", "PORT"},
+	{"username", 'U', POPT_ARG_STRING, &opt.user, 0, "user to connect as", "NAME"},
+	{"no-password", 'w', POPT_ARG_NONE, &opt.no_password, 0, "never ask for a password", NULL},
+	{"password", 'W', POPT_ARG_NONE, &opt.password, 0, "ask for a password before connecting",
+	 NULL},
+	{"slot", 'S', POPT_ARG_STRING, &opt.slot, 0, "replication slot to use", "SLOT"},
+	{"create-slot", 0, POPT_ARG_NONE, &opt.create, 0, "create the slot, reserving WAL, and exit",
+	 NULL},
+	{"drop-slot", 0, POPT_ARG_NONE, &opt.drop, 0, "drop the slot and exit", NULL},
+	{"if-not-exists", 0, POPT_ARG_NONE, &opt.if_not_exists, 0,
+	 "with --create-slot: one that exists is no error", NULL},
+	{"endpos", 'E', POPT_ARG_STRING, &opt.endpos, 0, "exit when everything below LSN is received",
+	 "LSN"},
+	{"startpos", 'I', POPT_ARG_STRING, &opt.startpos, 0, "with -o -: start in the segment of LSN",
+	 "LSN"},
+	{"no-loop", 'n', POPT_ARG_NONE, &opt.no_loop, 0,
+	 "do not connect again when the connection is lost", NULL},
+	{"status-interval", 's', POPT_ARG_STRING, &opt.status, 0,
+	 "time between status messages (default: 10)", "SECS"},
+	{"synchronous", 0, POPT_ARG_NONE, &opt.synchronous, 0, "fsync and answer after every write",
+	 NULL},
+	{"no-sync", 0, POPT_ARG_NONE, &opt.no_sync, 0,
+	 "never fsync (for tests: a crash of the machine loses WAL)", NULL},
+	{"sync-interval", 0, POPT_ARG_STRING, &opt.sync_interval, 0,
+	 "least time between fsyncs (default: 10ms)", "SECS"},
+	{"confirm", 0, POPT_ARG_STRING, &opt.confirm, 0,
+	 "confirm the slot at received (default) or floor", "WHAT"},
+	{"raw-limit", 0, POPT_ARG_STRING, &opt.raw_limit, 0,
+	 "disconnect while consumers have not read SIZE of WAL", "SIZE"},
+	POPT_TABLEEND};
 
 /* Reads a password from the terminal, without echo.  NULL when there is no terminal. */
 static char *
@@ -85,8 +100,10 @@ parse_options(struct ws_receive_opts *o, struct ws_err *err)
 		return ws_err_usage(err, "--startpos: \"%s\" is not an LSN", opt.startpos);
 	if (opt.status && ws_parse_seconds(opt.status, &o->status_interval) != 0)
 		return ws_err_usage(err, "--status-interval: \"%s\" is not a time", opt.status);
-	if (opt.sync_interval && (ws_parse_seconds(opt.sync_interval, &o->sync_interval) != 0 || o->sync_interval > 3600))
-		return ws_err_usage(err, "--sync-interval: \"%s\" is not a time of at most an hour", opt.sync_interval);
+	if (opt.sync_interval &&
+		(ws_parse_seconds(opt.sync_interval, &o->sync_interval) != 0 || o->sync_interval > 3600))
+		return ws_err_usage(err, "--sync-interval: \"%s\" is not a time of at most an hour",
+							opt.sync_interval);
 	if (opt.raw_limit && (ws_parse_size(opt.raw_limit, &o->raw_limit) != 0 || o->raw_limit == 0))
 		return ws_err_usage(err, "--raw-limit: \"%s\" is not a size", opt.raw_limit);
 	if (opt.confirm && strcmp(opt.confirm, "received") && strcmp(opt.confirm, "floor"))
@@ -109,7 +126,8 @@ parse_options(struct ws_receive_opts *o, struct ws_err *err)
 		return ws_err_usage(err, "--password and --no-password exclude each other");
 	o->confirm_floor = opt.confirm && !strcmp(opt.confirm, "floor");
 	if (!o->state && (o->confirm_floor || opt.raw_limit))
-		return ws_err_usage(err, "%s needs --state", o->confirm_floor ? "--confirm floor" : "--raw-limit");
+		return ws_err_usage(err, "%s needs --state",
+							o->confirm_floor ? "--confirm floor" : "--raw-limit");
 	return 0;
 }
 
@@ -123,7 +141,8 @@ open_asking(struct ws_pg_opts *c, struct ws_err *err)
 		c->password = ask_password();
 	struct ws_pg *pg = ws_pg_open(c, &needs, err);
 
-	if (!pg && needs && !opt.no_password && !c->password && isatty(STDERR_FILENO) && (c->password = ask_password()))
+	if (!pg && needs && !opt.no_password && !c->password && isatty(STDERR_FILENO) &&
+		(c->password = ask_password()))
 		pg = ws_pg_open(c, NULL, err);
 	return pg;
 }
@@ -136,7 +155,8 @@ slot_command(struct ws_pg_opts *c, struct ws_err *err)
 	int rc = -1;
 
 	if (pg && ws_pg_identify(pg, &src, err) == 0)
-		rc = opt.create ? ws_pg_slot_create(pg, opt.slot, opt.if_not_exists, err) : ws_pg_slot_drop(pg, opt.slot, err);
+		rc = opt.create ? ws_pg_slot_create(pg, opt.slot, opt.if_not_exists, err)
+						: ws_pg_slot_drop(pg, opt.slot, err);
 	ws_pg_close(pg);
 	return rc == 0 ? WS_OK : err->status;
 }
@@ -145,14 +165,20 @@ static int
 run(int argc, const char **argv, struct ws_err *err)
 {
 	struct ws_receive_opts o = {.state = opt.state ? opt.state : getenv("WALSHADOW_STATE"),
-	                            .slot = opt.slot, .synchronous = opt.synchronous, .no_sync = opt.no_sync,
-	                            .no_loop = opt.no_loop};
+								.slot = opt.slot,
+								.synchronous = opt.synchronous,
+								.no_sync = opt.no_sync,
+								.no_loop = opt.no_loop};
 	struct ws_pg_opts *c = &o.conn;
 	char *dir = NULL;
 	int rc;
 
-	*c = (struct ws_pg_opts){.mode = WS_PG_PHYSICAL, .conninfo = opt.conninfo, .host = opt.host, .port = opt.port,
-	                         .user = opt.user, .appname = "ws-receive"};
+	*c = (struct ws_pg_opts){.mode = WS_PG_PHYSICAL,
+							 .conninfo = opt.conninfo,
+							 .host = opt.host,
+							 .port = opt.port,
+							 .user = opt.user,
+							 .appname = "ws-receive"};
 	if (argc > 0) {
 		ws_err_usage(err, "unexpected argument \"%s\"", argv[0]);
 		return WS_EUSAGE;

@@ -11,19 +11,26 @@ static struct {
 } opt;
 
 static const struct poptOption options[] = {
-    {"state", 0, POPT_ARG_STRING, &opt.state, 0, "state directory (default: $WALSHADOW_STATE)", "DIR"},
-    {"directory", 'D', POPT_ARG_STRING, &opt.dir, 0, "serve DIR instead of STATE/filtered", "DIR"},
-    {"socket-directory", 'k', POPT_ARG_STRING, &opt.socketdir, 0, "socket's directory instead of STATE/run", "DIR"},
-    {"port", 'p', POPT_ARG_STRING, &opt.port, 0, "number in the socket's name (default: 5432)", "PORT"},
-    {"no-gate", 0, POPT_ARG_NONE, &opt.no_gate, 0, "serve everything at once, whatever was captured", NULL},
-    {"keepalive", 0, POPT_ARG_STRING, &opt.keepalive, 0, "time between keepalives (default: 10)", "SECS"},
-    POPT_TABLEEND};
+	{"state", 0, POPT_ARG_STRING, &opt.state, 0, "state directory (default: $WALSHADOW_STATE)",
+	 "DIR"},
+	{"directory", 'D', POPT_ARG_STRING, &opt.dir, 0, "serve DIR instead of STATE/filtered", "DIR"},
+	{"socket-directory", 'k', POPT_ARG_STRING, &opt.socketdir, 0,
+	 "socket's directory instead of STATE/run", "DIR"},
+	{"port", 'p', POPT_ARG_STRING, &opt.port, 0, "number in the socket's name (default: 5432)",
+	 "PORT"},
+	{"no-gate", 0, POPT_ARG_NONE, &opt.no_gate, 0,
+	 "serve everything at once, whatever was captured", NULL},
+	{"keepalive", 0, POPT_ARG_STRING, &opt.keepalive, 0, "time between keepalives (default: 10)",
+	 "SECS"},
+	POPT_TABLEEND};
 
 static int
 run(int argc, const char **argv, struct ws_err *err)
 {
 	struct ws_walsend_opts o = {.state = opt.state ? opt.state : getenv("WALSHADOW_STATE"),
-	                            .port = 5432, .no_gate = opt.no_gate, .keepalive = 10};
+								.port = 5432,
+								.no_gate = opt.no_gate,
+								.keepalive = 10};
 	char *dir = NULL, *sock = NULL, *end;
 	int rc;
 
@@ -40,7 +47,8 @@ run(int argc, const char **argv, struct ws_err *err)
 		}
 		o.port = (int)port;
 	}
-	if (opt.keepalive && (ws_parse_seconds(opt.keepalive, &o.keepalive) != 0 || o.keepalive < 0.01)) {
+	if (opt.keepalive &&
+		(ws_parse_seconds(opt.keepalive, &o.keepalive) != 0 || o.keepalive < 0.01)) {
 		ws_err_usage(err, "--keepalive: \"%s\" is not a time of at least 10ms", opt.keepalive);
 		return WS_EUSAGE;
 	}

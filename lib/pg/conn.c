@@ -33,7 +33,8 @@ one_line(char *s)
 int
 pg_wait(struct ws_pg *c, bool out, int timeout_ms, struct ws_err *err)
 {
-	struct pollfd fds[2] = {{.fd = PQsocket(c->conn), .events = POLLIN}, {.fd = ws_tool_signal_fd(), .events = POLLIN}};
+	struct pollfd fds[2] = {{.fd = PQsocket(c->conn), .events = POLLIN},
+							{.fd = ws_tool_signal_fd(), .events = POLLIN}};
 
 	if (out)
 		fds[0].events |= POLLOUT;
@@ -108,8 +109,9 @@ connect_wait(struct ws_pg *c, int timeout_ms, bool *needs_password, struct ws_er
 	while (st != PGRES_POLLING_OK) {
 		if (st == PGRES_POLLING_FAILED)
 			return connect_failed(c, needs_password, err);
-		struct pollfd fds[2] = {{.fd = PQsocket(c->conn), .events = st == PGRES_POLLING_READING ? POLLIN : POLLOUT},
-		                        {.fd = ws_tool_signal_fd(), .events = POLLIN}};
+		struct pollfd fds[2] = {
+			{.fd = PQsocket(c->conn), .events = st == PGRES_POLLING_READING ? POLLIN : POLLOUT},
+			{.fd = ws_tool_signal_fd(), .events = POLLIN}};
 		uint64_t now = ws_now_us();
 
 		if (now >= until)
@@ -139,12 +141,17 @@ ws_pg_open(const struct ws_pg_opts *o, bool *needs_password, struct ws_err *err)
 {
 	const char *keys[9], *vals[9];
 	int n = 0;
-	static const char *const modes[] = {[WS_PG_SQL] = NULL, [WS_PG_PHYSICAL] = "true", [WS_PG_DATABASE] = "database"};
+	static const char *const modes[] = {
+		[WS_PG_SQL] = NULL, [WS_PG_PHYSICAL] = "true", [WS_PG_DATABASE] = "database"};
 	const struct {
 		const char *key, *val;
-	} all[] = {{"dbname", o->conninfo}, {"host", o->host}, {"port", o->port}, {"user", o->user},
-	           {"password", o->password}, {"replication", modes[o->mode]},
-	           {"fallback_application_name", o->appname}};
+	} all[] = {{"dbname", o->conninfo},
+			   {"host", o->host},
+			   {"port", o->port},
+			   {"user", o->user},
+			   {"password", o->password},
+			   {"replication", modes[o->mode]},
+			   {"fallback_application_name", o->appname}};
 
 	if (needs_password)
 		*needs_password = false;
@@ -178,7 +185,8 @@ ws_pg_open(const struct ws_pg_opts *o, bool *needs_password, struct ws_err *err)
 	}
 	PQsetErrorVerbosity(c->conn, PQERRORS_VERBOSE);
 	PQsetNoticeReceiver(c->conn, no_notice, NULL);
-	if (connect_wait(c, o->timeout_ms ? o->timeout_ms : CONNECT_TIMEOUT_MS, needs_password, err) != 0)
+	if (connect_wait(c, o->timeout_ms ? o->timeout_ms : CONNECT_TIMEOUT_MS, needs_password, err) !=
+		0)
 		goto fail;
 	PQsetErrorVerbosity(c->conn, PQERRORS_DEFAULT);
 	return c;
@@ -238,7 +246,7 @@ pg_error(struct ws_pg *c, const PGresult *res, const char *what, struct ws_err *
 		ws_err_usage(err, "%s: %s (SQLSTATE %s)", what, primary, c->sqlstate);
 	} else {
 		ws_err_temp(err, "%s: %s%s%s (SQLSTATE %s)", what, primary, detail ? ": " : "",
-		            detail ? detail : "", c->sqlstate);
+					detail ? detail : "", c->sqlstate);
 	}
 	return -1;
 }

@@ -1,5 +1,5 @@
-/* The gate; see ws/gate.h.  It reads the WAL itself, so that it holds exactly where ws-catalog looks,
- * also after a restart, without talking to it. */
+/* The gate; see ws/gate.h.  It reads the WAL itself, so that it holds exactly where ws-catalog
+ * looks, also after a restart, without talking to it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "ws/pos.h"
 #include "ws/walread.h"
 
-#define READ_SIZE   (64u * 1024)
+#define READ_SIZE    (64u * 1024)
 #define SCAN_AT_ONCE (1024u * 1024) /* bytes a call, so that what is found is sent meanwhile */
 
 struct followed {
@@ -71,7 +71,7 @@ continues_past(struct ws_gate *g, ws_lsn page, ws_lsn lsn)
 	if (fd < 0)
 		return false;
 	if (pread(fd, b, sizeof b, (off_t)(page & (g->cluster.segsize - 1))) == (ssize_t)sizeof b &&
-	    ws_page_header_parse(b, sizeof b, &h) == 0 && h.pageaddr == page)
+		ws_page_header_parse(b, sizeof b, &h) == 0 && h.pageaddr == page)
 		yes = (h.info & WS_PAGE_FIRST_IS_CONTRECORD) && page + h.size + h.rem_len > lsn;
 	close(fd);
 	return yes;
@@ -96,7 +96,8 @@ start_scan(struct ws_gate *g, ws_lsn lsn)
 }
 
 struct ws_gate *
-ws_gate_open(const char *dir, const char *state, const struct ws_cluster *c, ws_tli tli, struct ws_err *err)
+ws_gate_open(const char *dir, const char *state, const struct ws_cluster *c, ws_tli tli,
+			 struct ws_err *err)
 {
 	struct ws_gate *g = ws_calloc(1, sizeof *g);
 	struct ws_pos end;
@@ -244,7 +245,8 @@ look_at(struct ws_gate *g, const struct ws_rec *rec, struct ws_err *err)
 	const struct ws_walver *ver = ws_walreader_ver(g->rd);
 	uint8_t op = rec->info & 0x70;
 
-	if (rec->rmid != WS_RM_XACT || (op != WS_XACT_COMMIT && op != WS_XACT_COMMIT_PREPARED) || g->ndbs == 0)
+	if (rec->rmid != WS_RM_XACT || (op != WS_XACT_COMMIT && op != WS_XACT_COMMIT_PREPARED) ||
+		g->ndbs == 0)
 		return 0;
 	if (ws_record_parse(rec, &r, err) != 0 || ws_xactrec_parse(&r, ver, &x, err) < 0)
 		return -1;
@@ -264,17 +266,21 @@ feed(struct ws_gate *g, struct ws_err *err)
 
 	if (off == 0)
 		close_segment(g);
-	if (g->fd < 0 && (g->fd = recvdir_open(g->dir, segsize, g->tli, g->at, O_RDONLY, &partial)) < 0) {
+	if (g->fd < 0 &&
+		(g->fd = recvdir_open(g->dir, segsize, g->tli, g->at, O_RDONLY, &partial)) < 0) {
 		if (errno == ENOENT)
 			return 0;
-		return ws_err_sys(err, "%s: cannot open the segment of " WS_LSN_FMT, g->dir, WS_LSN_ARG(g->at));
+		return ws_err_sys(err, "%s: cannot open the segment of " WS_LSN_FMT, g->dir,
+						  WS_LSN_ARG(g->at));
 	}
 	if (want > segsize - off)
 		want = segsize - off;
 	ssize_t n = pread(g->fd, g->buf, want, (off_t)off);
 
 	if (n < 0)
-		return errno == EINTR ? 0 : ws_err_sys(err, "%s: cannot read at " WS_LSN_FMT, g->dir, WS_LSN_ARG(g->at));
+		return errno == EINTR
+				   ? 0
+				   : ws_err_sys(err, "%s: cannot read at " WS_LSN_FMT, g->dir, WS_LSN_ARG(g->at));
 	if (n == 0)
 		return 0;
 	if (ws_walreader_feed(g->rd, g->at, g->buf, (size_t)n, err) != 0)

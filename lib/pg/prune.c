@@ -85,8 +85,8 @@ plan_raw(const char *state, struct ws_prune_cut *c, struct ws_err *err)
 
 /* 1: a data directory, its REDO lowered into c; 0: none there. */
 static int
-bound_by_shadow(const char *state, const char *name, uint64_t system_id, struct ws_prune_cut *c, bool *have,
-                struct ws_err *err)
+bound_by_shadow(const char *state, const char *name, uint64_t system_id, struct ws_prune_cut *c,
+				bool *have, struct ws_err *err)
 {
 	char *dir = ws_asprintf("%s/%s", state, name), why[300];
 	struct ws_pgcontrol ctl;
@@ -157,8 +157,8 @@ plan_catalog(const char *state, struct ws_prune_cut *c, struct ws_err *err)
 }
 
 static int
-plan(const char *state, const struct ws_cluster *cl, struct ws_prune_cut *raw, struct ws_prune_cut *filtered,
-     struct ws_prune_cut *catalog, struct ws_err *err)
+plan(const char *state, const struct ws_cluster *cl, struct ws_prune_cut *raw,
+	 struct ws_prune_cut *filtered, struct ws_prune_cut *catalog, struct ws_err *err)
 {
 	if (plan_raw(state, raw, err) != 0 || plan_filtered(state, cl->system_id, filtered, err) != 0)
 		return -1;
@@ -177,7 +177,7 @@ read_cluster(const char *state, struct ws_cluster *cl, struct ws_err *err)
 
 int
 ws_prune_plan(const char *state, struct ws_prune_cut *raw, struct ws_prune_cut *filtered,
-              struct ws_prune_cut *catalog, struct ws_err *err)
+			  struct ws_prune_cut *catalog, struct ws_err *err)
 {
 	struct ws_cluster cl;
 
@@ -201,7 +201,8 @@ by_start(const void *a, const void *b)
 
 /* The complete segments of dir that end at or below lsn. */
 static int
-list_below(const char *dir, uint32_t segsize, ws_lsn lsn, struct segment **out, size_t *n, struct ws_err *err)
+list_below(const char *dir, uint32_t segsize, ws_lsn lsn, struct segment **out, size_t *n,
+		   struct ws_err *err)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -228,8 +229,8 @@ list_below(const char *dir, uint32_t segsize, ws_lsn lsn, struct segment **out, 
 }
 
 static int
-prune_dir(const char *state, const char *sub, const struct ws_prune_cut *cut, const struct ws_cluster *cl, bool dry,
-          FILE *list, unsigned *count, struct ws_err *err)
+prune_dir(const char *state, const char *sub, const struct ws_prune_cut *cut,
+		  const struct ws_cluster *cl, bool dry, FILE *list, unsigned *count, struct ws_err *err)
 {
 	char *dir = ws_asprintf("%s/%s", state, sub);
 	struct segment *segs;
@@ -248,7 +249,8 @@ prune_dir(const char *state, const char *sub, const struct ws_prune_cut *cut, co
 	}
 	if (rc == 0 && n && !dry)
 		rc = ws_fsync_path(dir, err);
-	ws_debug("%s: cut=" WS_LSN_FMT " by=\"%s\" segments=%zu", sub, WS_LSN_ARG(cut->lsn), cut->why, n);
+	ws_debug("%s: cut=" WS_LSN_FMT " by=\"%s\" segments=%zu", sub, WS_LSN_ARG(cut->lsn), cut->why,
+			 n);
 	free(segs);
 	free(dir);
 	return rc;
@@ -287,7 +289,8 @@ out:
 }
 
 int
-ws_prune_run(const char *state, bool dry_run, FILE *list, struct ws_prune_result *r, struct ws_err *err)
+ws_prune_run(const char *state, bool dry_run, FILE *list, struct ws_prune_result *r,
+			 struct ws_err *err)
 {
 	struct ws_prune_cut raw = {0}, filtered = {0}, catalog = {0};
 	struct ws_cluster cl;
@@ -303,8 +306,9 @@ ws_prune_run(const char *state, bool dry_run, FILE *list, struct ws_prune_result
 	if (lock < 0)
 		return -1;
 	if (plan(state, &cl, &raw, &filtered, &catalog, err) == 0 &&
-	    prune_dir(state, "raw", &raw, &cl, dry_run, list, &r->raw_segments, err) == 0 &&
-	    prune_dir(state, "filtered", &filtered, &cl, dry_run, list, &r->filtered_segments, err) == 0)
+		prune_dir(state, "raw", &raw, &cl, dry_run, list, &r->raw_segments, err) == 0 &&
+		prune_dir(state, "filtered", &filtered, &cl, dry_run, list, &r->filtered_segments, err) ==
+			0)
 		rc = dry_run || catalog.lsn == 0 ? 0 : prune_catalog(state, &catalog, &r->catalog, err);
 	r->bytes = (uint64_t)(r->raw_segments + r->filtered_segments) * cl.segsize;
 	close(lock);

@@ -7,202 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recvout.h"
-#include "statepos.h"
+#include "receiver.h"
 #include "ws/cluster.h"
 #include "ws/file.h"
 #include "ws/lsn.h"
 #include "ws/pos.h"
-#include "ws/receive.h"
 #include "ws/tool.h"
 
-#define BACKOFF_MIN_MS     100
-#define BACKOFF_MAX_MS     5000
-#define BACKOFF_CONFIG_MS  30000 /* a login refused later on: somebody must do something first */
-#define BLOCKED_MAX_US     10000000 /* then the connection is given up, so that the source can stop */
-#define LIMIT_CHECK_US     500000
-#define LIMIT_POLL_MS      250
-#define REPEAT_LOG_US      60000000
-#define CLOSE_TIMEOUT_MS   10000
-#define EVENTS_AT_ONCE     64
-
-/* How a session ended, beside errors. */
-enum outcome { ENDPOS = 1, STOPPING, SHUTDOWN, TIMELINE_END, SERVER_STOPPED, NO_ROOM, BLOCKED, NO_PREVIOUS };
-
-struct receiver {
-	const struct ws_receive_opts *o;
-	struct ws_pg *c;
-	struct ws_pg_source src;
-	struct recvout *out;
-	bool streamed;      /* WAL came in this session: the backoff starts anew */
-	bool ever;          /* a session came to streaming */
-	bool skip_previous; /* the segment before is gone on the server: do not compare it */
-	bool warned_level;
-	bool local;         /* the error is of this machine: connecting again does not help */
-	ws_lsn pushed;      /* end of what was handed to the output */
-	ws_lsn server_end;
-	uint64_t interval_us; /* of status messages, 0: none */
-	uint64_t last_status, last_limit, blocked_since;
-	ws_lsn reported;      /* flush in the last status */
-	struct ws_pos next;
-	char last_msg[sizeof((struct ws_err *)0)->msg];
-	uint64_t last_msg_us;
-	double *m_bytes, *m_received, *m_source, *m_lag, *m_reconnects, *m_verified, *m_tli, *m_unread;
-};
-
-static void
-metrics_init(struct receiver *r)
-{
-	struct ws_metrics *m = ws_tool_metrics();
-
-	r->m_bytes = ws_metric(m, WS_COUNTER, "walshadow_receive_bytes_total", "", "WAL bytes received from the source.");
-	r->m_received = ws_metric(m, WS_GAUGE, "walshadow_receive_lsn", "", "End of the durable WAL copy, as a number.");
-	r->m_source = ws_metric(m, WS_GAUGE, "walshadow_source_lsn", "", "End of WAL on the source as last reported.");
-	r->m_lag = ws_metric(m, WS_GAUGE, "walshadow_receive_lag_bytes", "", "WAL on the source that is not received yet.");
-	r->m_reconnects = ws_metric(m, WS_COUNTER, "walshadow_receive_reconnects_total", "", "Connections after the first.");
-	r->m_verified = ws_metric(m, WS_COUNTER, "walshadow_timeline_prefix_bytes_verified_total", "",
-	                          "Kept bytes found equal to the server's after a reconnect.");
-	r->m_tli = ws_metric(m, WS_GAUGE, "walshadow_source_timeline", "", "Timeline of the source.");
-	r->m_unread = ws_metric(m, WS_GAUGE, "walshadow_receive_unread_bytes", "",
-	                        "Received WAL that the slowest consumer has not read.");
-}
-
-static void
-metrics_update(struct receiver *r)
-{
-	ws_lsn written = 0, synced = 0;
-	struct ws_err err;
-
-	if (r->out) {
-		recvout_positions(r->out, &written, &synced);
-		*r->m_verified = (double)recvout_verified(r->out);
-	}
-	if (synced)
-		*r->m_received = (double)synced;
-	*r->m_source = (double)r->server_end;
-	*r->m_lag = r->server_end > written && written ? (double)(r->server_end - written) : 0;
-	*r->m_tli = r->src.pos.tli;
-	if (ws_metrics_write(ws_tool_metrics(), 1, &err) != 0)
-		ws_log_err(&err);
-}
-
-/* Waits ms, or for the output; false when told to stop. */
-static bool
-nap(struct receiver *r, int ms)
-{
-	uint64_t until = ws_now_us() + (uint64_t)ms * 1000, now;
-
-	while (!ws_tool_stopping() && (now = ws_now_us()) < until) {
-		struct pollfd p = {.fd = ws_tool_signal_fd(), .events = POLLIN};
-		uint64_t left = (until - now) / 1000 + 1;
-
-		poll(&p, 1, left < 1000 ? (int)left : 1000);
-		ws_tool_take_hup();
-		metrics_update(r);
-	}
-	return !ws_tool_stopping();
-}
-
-/* ---- what may be confirmed, and whether there is room ---- */
-
-static int
-confirm_floor(struct receiver *r, ws_lsn synced, ws_lsn *flush, struct ws_err *err)
-{
-	struct ws_pos floor;
-	int n;
-
-	if (statepos_min(r->o->state, "floor.", &floor, &n, err) != 0)
-		return -1;
-	*flush = n == 0 ? 0 : floor.lsn < synced ? floor.lsn : synced;
-	return 0;
-}
-
-/* A status.  With --confirm floor the slot is moved by one message with the floor in it, and a second
- * one with flush 0 follows: a walsender that shuts down waits for flush == sent, or, when the last
- * flush was 0, for write == sent (walsender.c, WalSndDone).  Until the kept bytes were
- * compared nothing is confirmed: the server may be the wrong one. */
-static int
-send_status(struct receiver *r, struct ws_err *err)
-{
-	ws_lsn written, synced, flush;
-
-	recvout_positions(r->out, &written, &synced);
-	if (r->o->dir && synced == 0)
-		written = 0;
-	flush = synced;
-	if (r->o->confirm_floor) {
-		if (confirm_floor(r, synced, &flush, err) != 0)
-			return -1;
-		if (flush > r->reported) {
-			if (ws_pg_stream_status(r->c, synced, flush, 0, err) != 0)
-				return -1;
-			r->reported = flush;
-		}
-		written = synced;
-		flush = 0;
-	}
-	r->last_status = ws_now_us();
-	if (!r->o->confirm_floor)
-		r->reported = flush;
-	return ws_pg_stream_status(r->c, written, flush, 0, err);
-}
-
-/* 1: room, 0: none.  Counts what the slowest consumer has not read. */
-static int
-have_room(struct receiver *r, bool reconnecting, struct ws_err *err)
-{
-	struct ws_pos low, kept = recvout_kept(r->out);
-	uint64_t limit = r->o->raw_limit;
-	int n;
-
-	if (limit == 0 || !r->o->state)
-		return 1;
-	if (statepos_min(r->o->state, "read.", &low, &n, err) != 0)
-		return -1;
-	uint64_t unread = n && kept.lsn > low.lsn ? kept.lsn - low.lsn : 0;
-
-	*r->m_unread = (double)unread;
-	/* Coming back only with a quarter free, not for every segment. */
-	return unread < (reconnecting ? limit - limit / 4 : limit);
-}
-
-static int
-wait_room(struct receiver *r, struct ws_err *err)
-{
-	bool said = false;
-	int rc;
-
-	while ((rc = have_room(r, r->ever, err)) == 0) {
-		if (!said)
-			ws_warn("raw limit reached, disconnected until the consumers have read: limit=%" PRIu64 " unread=%.0f",
-			        r->o->raw_limit, *r->m_unread);
-		said = true;
-		if (!nap(r, LIMIT_POLL_MS))
-			return STOPPING;
-	}
-	if (said && rc == 1)
-		ws_info("room again: unread=%.0f", *r->m_unread);
-	return rc < 0 ? -1 : 0;
-}
-
-/* Waits until the output has taken everything. */
-static int
-wait_idle(struct receiver *r, struct ws_err *err)
-{
-	while (!recvout_idle(r->out)) {
-		struct pollfd p[2] = {{.fd = recvout_fd(r->out), .events = POLLIN},
-		                      {.fd = ws_tool_signal_fd(), .events = POLLIN}};
-
-		if (ws_tool_stopping())
-			return STOPPING;
-		poll(p, 2, 100);
-		ws_tool_take_hup();
-		if (recvout_check(r->out, err) != 0)
-			return -1;
-		metrics_update(r);
-	}
-	return recvout_check(r->out, err);
-}
+#define BACKOFF_MIN_MS    100
+#define BACKOFF_MAX_MS    5000
+#define BACKOFF_CONFIG_MS 30000    /* a login refused later on: somebody must do something first */
+#define BLOCKED_MAX_US    10000000 /* then the connection is given up, so that the source can stop */
+#define LIMIT_CHECK_US    500000
+#define REPEAT_LOG_US     60000000
+#define CLOSE_TIMEOUT_MS  10000
+#define EVENTS_AT_ONCE    64
 
 /* ---- start of a session ---- */
 
@@ -212,8 +31,12 @@ open_output(struct receiver *r, struct ws_err *err)
 	const struct ws_receive_opts *o = r->o;
 	struct ws_cluster c = {r->src.system_id, r->src.major, r->src.segsize};
 	char *path = o->state ? ws_asprintf("%s/pos/received", o->state) : NULL;
-	struct recvout_opts ro = {.dir = o->dir, .pos_path = o->dir ? path : NULL, .cluster = c, .no_sync = o->no_sync,
-	                          .synchronous = o->synchronous, .sync_interval = o->sync_interval};
+	struct recvout_opts ro = {.dir = o->dir,
+							  .pos_path = o->dir ? path : NULL,
+							  .cluster = c,
+							  .no_sync = o->no_sync,
+							  .synchronous = o->synchronous,
+							  .sync_interval = o->sync_interval};
 
 	if (!r->out && (o->state ? ws_cluster_claim(o->state, &c, err) : 0) == 0)
 		r->out = recvout_open(&ro, err);
@@ -228,14 +51,17 @@ check_source(struct receiver *r, const struct ws_pg_source *was, struct ws_err *
 	const struct ws_pg_source *s = &r->src;
 
 	if (was->major && was->system_id != s->system_id)
-		return ws_err_op(err, "system_id_changed", "the server's system identifier is %" PRIu64 ", it was %" PRIu64,
-		                 s->system_id, was->system_id);
+		return ws_err_op(err, "system_id_changed",
+						 "the server's system identifier is %" PRIu64 ", it was %" PRIu64,
+						 s->system_id, was->system_id);
 	if (was->major && (was->major != s->major || was->segsize != s->segsize))
-		return ws_err_op(err, "major_changed", "the server is PostgreSQL %d with segments of %u bytes, it was %d with %u",
-		                 s->major, s->segsize, was->major, was->segsize);
+		return ws_err_op(err, "major_changed",
+						 "the server is PostgreSQL %d with segments of %u bytes, it was %d with %u",
+						 s->major, s->segsize, was->major, was->segsize);
 	if (strcmp(s->wal_level, "logical") && !r->warned_level) {
-		ws_warn("wal_level is %s on the source: changes are decoded only from WAL written with wal_level=logical",
-		        s->wal_level);
+		ws_warn("wal_level is %s on the source: changes are decoded only from WAL written with "
+				"wal_level=logical",
+				s->wal_level);
 		r->warned_level = true;
 	}
 	return 0;
@@ -252,14 +78,16 @@ check_slot(struct receiver *r, struct ws_pos kept, struct ws_pos *restart, struc
 		return -1;
 	if (restart->lsn == 0)
 		return ws_err_op(err, "slot_lost",
-		                 "replication slot \"%s\" reserves no WAL: it was invalidated, or made without reserving; "
-		                 "drop it and create it with --create-slot",
-		                 r->o->slot);
+						 "replication slot \"%s\" reserves no WAL: it was invalidated, or made "
+						 "without reserving; "
+						 "drop it and create it with --create-slot",
+						 r->o->slot);
 	if (kept.lsn && restart->lsn > kept.lsn)
 		return ws_err_op(err, "slot_too_new",
-		                 "replication slot \"%s\" begins at " WS_LSN_FMT ", the WAL kept ends at " WS_LSN_FMT
-		                 ": it was made anew, and WAL between may be missing",
-		                 r->o->slot, WS_LSN_ARG(restart->lsn), WS_LSN_ARG(kept.lsn));
+						 "replication slot \"%s\" begins at " WS_LSN_FMT
+						 ", the WAL kept ends at " WS_LSN_FMT
+						 ": it was made anew, and WAL between may be missing",
+						 r->o->slot, WS_LSN_ARG(restart->lsn), WS_LSN_ARG(kept.lsn));
 	return 0;
 }
 
@@ -296,18 +124,20 @@ choose_start(struct receiver *r, struct ws_pos *start, struct ws_err *err)
 		return store_history(r, start->tli, err);
 	}
 	if (kept.tli > r->src.pos.tli)
-		return ws_err_op(err, "timeline_not_descendant", "the server is on timeline %u, the WAL kept on %u",
-		                 r->src.pos.tli, kept.tli);
+		return ws_err_op(err, "timeline_not_descendant",
+						 "the server is on timeline %u, the WAL kept on %u", r->src.pos.tli,
+						 kept.tli);
 	if (kept.tli < r->src.pos.tli)
 		return ws_err_op(err, "timeline_switch_unsupported",
-		                 "the server is on timeline %u, the WAL kept ends at " WS_LSN_FMT " on timeline %u",
-		                 r->src.pos.tli, WS_LSN_ARG(kept.lsn), kept.tli);
+						 "the server is on timeline %u, the WAL kept ends at " WS_LSN_FMT
+						 " on timeline %u",
+						 r->src.pos.tli, WS_LSN_ARG(kept.lsn), kept.tli);
 	*start = kept;
 	if (to_stdout)
 		return 0;
 	start->lsn = ws_seg_start(kept.lsn, segsize);
 	if (start->lsn == kept.lsn && kept.lsn >= segsize && !r->skip_previous &&
-	    recvout_has_segment(r->out, kept.tli, kept.lsn - 1))
+		recvout_has_segment(r->out, kept.tli, kept.lsn - 1))
 		start->lsn -= segsize;
 	return 0;
 }
@@ -330,10 +160,10 @@ static int
 begin_session(struct receiver *r, struct ws_pos *start, struct ws_err *err)
 {
 	if (r->out) {
-		int rc = wait_idle(r, err);
+		int rc = receiver_wait_idle(r, err);
 
 		if (rc == 0)
-			rc = wait_room(r, err);
+			rc = receiver_wait_room(r, err);
 		if (rc != 0)
 			return rc;
 	}
@@ -345,7 +175,7 @@ begin_session(struct receiver *r, struct ws_pos *start, struct ws_err *err)
 	}
 	if (choose_start(r, start, err) != 0)
 		return -1;
-	int room = r->ever ? 1 : have_room(r, false, err);
+	int room = r->ever ? 1 : receiver_room(r, false, err);
 
 	if (room <= 0)
 		return room < 0 ? -1 : NO_ROOM;
@@ -362,9 +192,10 @@ begin_session(struct receiver *r, struct ws_pos *start, struct ws_err *err)
 
 	if (rc != 0)
 		return rc < 0 ? -1 : TIMELINE_END;
-	ws_info("streaming: system_id=%" PRIu64 " timeline=%u start=" WS_LSN_FMT " kept=" WS_LSN_FMT "%s%s",
-	        r->src.system_id, start->tli, WS_LSN_ARG(start->lsn), WS_LSN_ARG(kept), r->o->slot ? " slot=" : "",
-	        r->o->slot ? r->o->slot : "");
+	ws_info("streaming: system_id=%" PRIu64 " timeline=%u start=" WS_LSN_FMT " kept=" WS_LSN_FMT
+			"%s%s",
+			r->src.system_id, start->tli, WS_LSN_ARG(start->lsn), WS_LSN_ARG(kept),
+			r->o->slot ? " slot=" : "", r->o->slot ? r->o->slot : "");
 	recvout_begin(r->out, *start);
 	r->pushed = start->lsn;
 	r->reported = 0;
@@ -384,8 +215,8 @@ take_wal(struct receiver *r, struct ws_pg_event *ev, struct ws_err *err)
 	r->skip_previous = false;
 	if (ev->lsn != r->pushed) {
 		ws_pg_free(ev->owner);
-		return ws_err_temp(err, "the server sent WAL of " WS_LSN_FMT ", expected " WS_LSN_FMT, WS_LSN_ARG(ev->lsn),
-		                   WS_LSN_ARG(r->pushed));
+		return ws_err_temp(err, "the server sent WAL of " WS_LSN_FMT ", expected " WS_LSN_FMT,
+						   WS_LSN_ARG(ev->lsn), WS_LSN_ARG(r->pushed));
 	}
 	if (r->o->endpos && end > r->o->endpos)
 		end = r->o->endpos;
@@ -416,7 +247,7 @@ take_events(struct receiver *r, struct ws_err *err)
 		case WS_PG_KEEPALIVE:
 			r->ever = true;
 			if (ev.reply)
-				rc = send_status(r, err);
+				rc = receiver_status(r, err);
 			break;
 		case WS_PG_TIMELINE_END:
 			r->next = ev.next;
@@ -437,8 +268,8 @@ wait_events(struct receiver *r, bool full, struct ws_err *err)
 {
 	uint64_t now = ws_now_us(), next = now + 1000000;
 	struct pollfd p[3] = {{.fd = ws_pg_socket(r->c)},
-	                      {.fd = recvout_fd(r->out), .events = POLLIN},
-	                      {.fd = ws_tool_signal_fd(), .events = POLLIN}};
+						  {.fd = recvout_fd(r->out), .events = POLLIN},
+						  {.fd = ws_tool_signal_fd(), .events = POLLIN}};
 
 	if (!full)
 		p[0].events |= POLLIN;
@@ -460,8 +291,9 @@ housekeeping(struct receiver *r, bool full, struct ws_err *err)
 	ws_lsn written, synced;
 
 	recvout_positions(r->out, &written, &synced);
-	if ((r->interval_us && now - r->last_status >= r->interval_us) || (r->o->synchronous && synced > r->reported))
-		if (send_status(r, err) != 0)
+	if ((r->interval_us && now - r->last_status >= r->interval_us) ||
+		(r->o->synchronous && synced > r->reported))
+		if (receiver_status(r, err) != 0)
 			return -1;
 	if (!full)
 		r->blocked_since = 0;
@@ -471,12 +303,12 @@ housekeeping(struct receiver *r, bool full, struct ws_err *err)
 		return BLOCKED;
 	if (now - r->last_limit >= LIMIT_CHECK_US) {
 		r->last_limit = now;
-		int room = have_room(r, false, err);
+		int room = receiver_room(r, false, err);
 
 		if (room <= 0)
 			return room < 0 ? -1 : NO_ROOM;
 	}
-	metrics_update(r);
+	receiver_metrics_update(r);
 	return 0;
 }
 
@@ -516,7 +348,7 @@ say_goodbye(struct receiver *r)
 		if (recvout_check(r->out, &err) != 0)
 			return;
 	}
-	if (send_status(r, &err) != 0)
+	if (receiver_status(r, &err) != 0)
 		ws_debug("%s", err.msg);
 }
 
@@ -534,7 +366,7 @@ session(struct receiver *r, struct ws_err *err)
 			say_goodbye(r);
 	}
 	if (rc < 0 && !strcmp(err->reason, "wal_missing") && start.lsn &&
-	    start.lsn < ws_seg_start(recvout_kept(r->out).lsn, r->src.segsize)) {
+		start.lsn < ws_seg_start(recvout_kept(r->out).lsn, r->src.segsize)) {
 		/* Only the segment before, wanted for the comparison, is gone: nothing is missing. */
 		r->skip_previous = true;
 		rc = NO_PREVIOUS;
@@ -556,8 +388,8 @@ judge(struct receiver *r, int rc, struct ws_err *err)
 		return WS_OK;
 	case TIMELINE_END:
 		ws_err_op(err, "timeline_switch_unsupported",
-		          "the server ended timeline %u at " WS_LSN_FMT ", timeline %u follows", r->src.pos.tli,
-		          WS_LSN_ARG(r->next.lsn), r->next.tli);
+				  "the server ended timeline %u at " WS_LSN_FMT ", timeline %u follows",
+				  r->src.pos.tli, WS_LSN_ARG(r->next.lsn), r->next.tli);
 		return WS_EOPERATOR;
 	case SHUTDOWN:
 		ws_err_end(err, "the server was shut down");
@@ -569,11 +401,13 @@ judge(struct receiver *r, int rc, struct ws_err *err)
 	case NO_PREVIOUS:
 		return -1;
 	case BLOCKED:
-		ws_err_temp(err, "the output took nothing for %d s: disconnected until it does", BLOCKED_MAX_US / 1000000);
+		ws_err_temp(err, "the output took nothing for %d s: disconnected until it does",
+					BLOCKED_MAX_US / 1000000);
 		ws_warn("%s", err->msg);
 		return -1;
 	}
-	if (ws_tool_stopping() && err->status == WS_ETEMP && (!r->out || recvout_check(r->out, err) == 0))
+	if (ws_tool_stopping() && err->status == WS_ETEMP &&
+		(!r->out || recvout_check(r->out, err) == 0))
 		return WS_OK;
 	if (err->status == WS_EOPERATOR || (err->status == WS_EUSAGE && !r->ever))
 		return err->status;
@@ -613,7 +447,7 @@ run(struct receiver *r, struct ws_err *err)
 		int ms = err->status == WS_EUSAGE ? BACKOFF_CONFIG_MS : backoff;
 
 		log_retry(r, err, ms);
-		if (!nap(r, ms))
+		if (!receiver_nap(r, ms))
 			return WS_OK;
 		backoff = backoff * 2 < BACKOFF_MAX_MS ? backoff * 2 : BACKOFF_MAX_MS;
 	}
@@ -625,10 +459,10 @@ ws_receive_run(const struct ws_receive_opts *o, struct ws_err *err)
 	struct receiver r = {.o = o};
 	struct ws_err cerr = {0};
 
-	metrics_init(&r);
+	receiver_metrics_init(&r);
 	int status = run(&r, err);
 
-	metrics_update(&r);
+	receiver_metrics_update(&r);
 	if (recvout_close(r.out, status == WS_OK, CLOSE_TIMEOUT_MS, &cerr) != 0 && status == WS_OK) {
 		*err = cerr;
 		status = cerr.status;

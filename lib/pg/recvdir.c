@@ -42,12 +42,12 @@ recvdir_end(const char *dir, uint32_t segsize, ws_tli tli, struct ws_pos *end, s
 			continue;
 		}
 		if (!partial && (uint64_t)st.st_size != segsize)
-			rc = ws_err_op(err, "wal_mismatch", "%s/%s: %lld bytes, segments have %u", dir, e->d_name,
-			               (long long)st.st_size, segsize);
+			rc = ws_err_op(err, "wal_mismatch", "%s/%s: %lld bytes, segments have %u", dir,
+						   e->d_name, (long long)st.st_size, segsize);
 		else if ((uint64_t)st.st_size > segsize)
 			rc = ws_err_op(err, "wal_mismatch", "%s/%s: longer than a segment", dir, e->d_name);
 		else if (start + (uint64_t)st.st_size > end->lsn ||
-		         (start + (uint64_t)st.st_size == end->lsn && t > end->tli))
+				 (start + (uint64_t)st.st_size == end->lsn && t > end->tli))
 			*end = (struct ws_pos){t, start + (uint64_t)st.st_size};
 	}
 	closedir(d);
@@ -98,8 +98,8 @@ compare_fd(int fd, off_t off, const uint8_t *p, size_t n, size_t *same)
 }
 
 int
-recvdir_compare(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
-                ws_lsn *diff, struct ws_err *err)
+recvdir_compare(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, const uint8_t *p,
+				size_t n, ws_lsn *diff, struct ws_err *err)
 {
 	bool partial;
 	size_t same;
@@ -128,7 +128,8 @@ recvdir_cut(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, struct ws
 	int rc = 0;
 
 	if (fd < 0 || !partial || ftruncate(fd, (off_t)(lsn & (segsize - 1))) != 0 || fsync(fd) != 0)
-		rc = ws_err_sys(err, "%s: cannot cut the partial segment at " WS_LSN_FMT, dir, WS_LSN_ARG(lsn));
+		rc = ws_err_sys(err, "%s: cannot cut the partial segment at " WS_LSN_FMT, dir,
+						WS_LSN_ARG(lsn));
 	if (fd >= 0)
 		close(fd);
 	return rc;

@@ -20,8 +20,8 @@
 #include "ws/tool.h"
 #include "ws/waldir.h"
 
-#define QUEUE_MAX (8u << 20)       /* bytes */
-#define SYNC_AT_LEAST_US 100000    /* also when the server never pauses */
+#define QUEUE_MAX        (8u << 20) /* bytes */
+#define SYNC_AT_LEAST_US 100000     /* also when the server never pauses */
 
 struct chunk {
 	struct chunk *next;
@@ -43,21 +43,21 @@ struct recvout {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct chunk *head, **tail;
-	size_t queued;  /* bytes in the queue and in the thread's hands */
+	size_t queued; /* bytes in the queue and in the thread's hands */
 	bool closing, failed, done;
 	bool was_full;
 	struct ws_err err;
 	ws_tli tli;
-	ws_lsn end;     /* of what is written */
-	ws_lsn synced;  /* of what is durable; 0 until compared */
-	ws_lsn next;    /* of the last push */
+	ws_lsn end;    /* of what is written */
+	ws_lsn synced; /* of what is durable; 0 until compared */
+	ws_lsn next;   /* of the last push */
 	uint64_t verified;
 
 	/* the thread's own */
 	ws_lsn kept;     /* bytes below are compared; 0: nothing to compare any more */
 	ws_lsn received; /* pos/received as it stands in the file */
 	uint64_t last_sync;
-	bool dirty;      /* appended since the last sync */
+	bool dirty; /* appended since the last sync */
 };
 
 static void
@@ -134,8 +134,8 @@ differs(struct recvout *o, ws_lsn at, struct ws_err *err)
 	/* Never announced, and in the growing file: a crash tore it, the server's bytes stand. */
 	if (o->pos_path && at >= durable && at > seg && (o->kept & (o->o.cluster.segsize - 1)) != 0) {
 		ws_warn("bytes written but not received yet differ from the server's, cut: lsn=" WS_LSN_FMT
-		        " bytes=%llu",
-		        WS_LSN_ARG(at), (unsigned long long)(o->kept - at));
+				" bytes=%llu",
+				WS_LSN_ARG(at), (unsigned long long)(o->kept - at));
 		if (recvdir_cut(o->dir, o->o.cluster.segsize, o->tli, at, err) != 0)
 			return -1;
 		pthread_mutex_lock(&o->lock);
@@ -145,9 +145,10 @@ differs(struct recvout *o, ws_lsn at, struct ws_err *err)
 		return compared(o, err);
 	}
 	return ws_err_op(err, "sibling_branch",
-	                 "%s: the WAL kept differs from the server's at " WS_LSN_FMT " on timeline %u: this is "
-	                 "another history of the same cluster, or the file was damaged",
-	                 o->dir, WS_LSN_ARG(at), o->tli);
+					 "%s: the WAL kept differs from the server's at " WS_LSN_FMT
+					 " on timeline %u: this is "
+					 "another history of the same cluster, or the file was damaged",
+					 o->dir, WS_LSN_ARG(at), o->tli);
 }
 
 /* Compares the part of [lsn, lsn+n) below the kept end; returns how much of it is dealt with. */
@@ -320,8 +321,9 @@ open_sinks(struct recvout *o, struct ws_err *err)
 		return 0;
 	}
 	if (end.lsn < received.lsn)
-		ws_warn("%s ends below pos/received and is filled again: end=" WS_LSN_FMT " received=" WS_LSN_FMT,
-		        o->dir, WS_LSN_ARG(end.lsn), WS_LSN_ARG(received.lsn));
+		ws_warn("%s ends below pos/received and is filled again: end=" WS_LSN_FMT
+				" received=" WS_LSN_FMT,
+				o->dir, WS_LSN_ARG(end.lsn), WS_LSN_ARG(received.lsn));
 	o->tli = end.tli;
 	o->end = end.lsn;
 	return 0;
@@ -470,7 +472,8 @@ recvout_push(struct recvout *o, void *owner, ws_lsn lsn, const uint8_t *p, size_
 int
 recvout_history(struct recvout *o, ws_tli tli, const void *p, size_t n, struct ws_err *err)
 {
-	return o->frame ? ws_walframe_history(o->frame, tli, p, n, err) : ws_walwriter_history(o->w, tli, p, n, err);
+	return o->frame ? ws_walframe_history(o->frame, tli, p, n, err)
+					: ws_walwriter_history(o->w, tli, p, n, err);
 }
 
 bool

@@ -1,7 +1,7 @@
 /* The receiver's output: a thread that writes what the network thread hands over.
  *
- * A stream begins at or below the end of what is kept already; the bytes below that end are compared
- * with the kept ones and never written again.  Bytes that were never announced as received
+ * A stream begins at or below the end of what is kept already; the bytes below that end are
+ * compared with the kept ones and never written again.  Bytes that were never announced as received
  * (above pos/received, in a .partial) may be torn after a crash of the machine: a difference there
  * cuts the file; any other difference means another history of the same cluster and is an error. */
 #ifndef WS_PG_RECVOUT_H

@@ -35,9 +35,9 @@ identify_system(struct ws_pg *c, struct ws_pg_source *s, struct ws_err *err)
 	if (!res)
 		return -1;
 	if (PQntuples(res) != 1 || PQnfields(res) < 3 ||
-	    parse_u64(PQgetvalue(res, 0, 0), UINT64_MAX, &s->system_id) != 0 ||
-	    parse_u64(PQgetvalue(res, 0, 1), UINT32_MAX, &tli) != 0 || tli == 0 ||
-	    ws_lsn_parse(PQgetvalue(res, 0, 2), &s->pos.lsn) != 0)
+		parse_u64(PQgetvalue(res, 0, 0), UINT64_MAX, &s->system_id) != 0 ||
+		parse_u64(PQgetvalue(res, 0, 1), UINT32_MAX, &tli) != 0 || tli == 0 ||
+		ws_lsn_parse(PQgetvalue(res, 0, 2), &s->pos.lsn) != 0)
 		ws_err_temp(err, "IDENTIFY_SYSTEM: unexpected answer");
 	else
 		rc = 0;
@@ -70,8 +70,8 @@ ws_pg_identify(struct ws_pg *c, struct ws_pg_source *s, struct ws_err *err)
 	*s = (struct ws_pg_source){0};
 	s->major = ws_pg_version(c) / 10000;
 	if (s->major < MAJOR_MIN || s->major > MAJOR_MAX)
-		return ws_err_usage(err, "the server is PostgreSQL %d; supported are %d to %d", s->major, MAJOR_MIN,
-		                    MAJOR_MAX);
+		return ws_err_usage(err, "the server is PostgreSQL %d; supported are %d to %d", s->major,
+							MAJOR_MIN, MAJOR_MAX);
 	if (identify_system(c, s, err) != 0)
 		return -1;
 	if (ws_pg_show(c, "wal_segment_size", text, sizeof text, err) != 0)
@@ -136,7 +136,8 @@ ws_pg_slot_drop(struct ws_pg *c, const char *name, struct ws_err *err)
 	if (res)
 		return 0;
 	if (!strcmp(c->sqlstate, "42704"))
-		ws_err_op(err, "slot_missing", "replication slot \"%s\" does not exist on the server", name);
+		ws_err_op(err, "slot_missing", "replication slot \"%s\" does not exist on the server",
+				  name);
 	return -1;
 }
 
@@ -162,13 +163,15 @@ ws_pg_slot_read(struct ws_pg *c, const char *name, struct ws_pos *restart, struc
 	if (PQntuples(res) != 1 || PQnfields(res) < 3) {
 		ws_err_temp(err, "%s: unexpected answer", what);
 	} else if (PQgetisnull(res, 0, 0)) {
-		ws_err_op(err, "slot_missing", "replication slot \"%s\" does not exist on the server", name);
+		ws_err_op(err, "slot_missing", "replication slot \"%s\" does not exist on the server",
+				  name);
 	} else if (strcmp(PQgetvalue(res, 0, 0), "physical")) {
 		ws_err_usage(err, "replication slot \"%s\" is not a physical one", name);
 	} else if (PQgetisnull(res, 0, 1)) {
 		rc = 0;
 	} else if (ws_lsn_parse(PQgetvalue(res, 0, 1), &restart->lsn) != 0 ||
-	           (!PQgetisnull(res, 0, 2) && parse_u64(PQgetvalue(res, 0, 2), UINT32_MAX, &tli) != 0)) {
+			   (!PQgetisnull(res, 0, 2) &&
+				parse_u64(PQgetvalue(res, 0, 2), UINT32_MAX, &tli) != 0)) {
 		ws_err_temp(err, "%s: unexpected answer", what);
 	} else {
 		restart->tli = (ws_tli)tli;
@@ -192,7 +195,8 @@ ws_pg_history(struct ws_pg *c, ws_tli tli, struct ws_buf *out, struct ws_err *er
 			ws_err_op(err, "history_missing", "the server has no history file of timeline %u", tli);
 		return -1;
 	}
-	if (PQntuples(res) != 1 || PQnfields(res) != 2 || PQgetlength(res, 0, 1) > (int)WS_HISTORY_MAX) {
+	if (PQntuples(res) != 1 || PQnfields(res) != 2 ||
+		PQgetlength(res, 0, 1) > (int)WS_HISTORY_MAX) {
 		ws_err_temp(err, "%s: unexpected answer", sql);
 	} else {
 		/* Declared as text, yet the bytes are the file's. */

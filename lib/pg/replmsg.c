@@ -39,7 +39,7 @@ repl_msg_parse(const uint8_t *p, size_t n, struct repl_msg *m)
 
 void
 repl_reply_build(uint8_t out[REPL_REPLY_LEN], ws_lsn write, ws_lsn flush, ws_lsn apply, int64_t now,
-                 bool reply)
+				 bool reply)
 {
 	out[0] = 'r';
 	put_be64(out + 1, write);

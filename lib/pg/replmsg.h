@@ -45,7 +45,7 @@ put_be64(uint8_t *p, uint64_t v)
 }
 
 struct repl_msg {
-	char kind; /* 'w' WAL, 'k' keepalive, 'r' status, 'h' hot standby feedback */
+	char kind;                  /* 'w' WAL, 'k' keepalive, 'r' status, 'h' hot standby feedback */
 	ws_lsn start, end;          /* w; k has end alone */
 	ws_lsn write, flush, apply; /* r */
 	bool reply;                 /* k, r */
@@ -63,7 +63,7 @@ repl_time(uint64_t wall_us)
 	return (int64_t)wall_us - INT64_C(946684800000000);
 }
 
-void repl_reply_build(uint8_t out[REPL_REPLY_LEN], ws_lsn write, ws_lsn flush, ws_lsn apply, int64_t now,
-                      bool reply);
+void repl_reply_build(uint8_t out[REPL_REPLY_LEN], ws_lsn write, ws_lsn flush, ws_lsn apply,
+					  int64_t now, bool reply);
 
 #endif

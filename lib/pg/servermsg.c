@@ -67,7 +67,7 @@ startup_parse(const uint8_t *p, size_t n, struct startup *s)
 		if (!strcmp(key, "replication")) {
 			s->database = !strcmp(val, "database");
 			s->replication = s->database || !strcasecmp(val, "true") || !strcasecmp(val, "on") ||
-			                 !strcasecmp(val, "yes") || !strcmp(val, "1");
+							 !strcasecmp(val, "yes") || !strcmp(val, "1");
 		} else if (!strcmp(key, "application_name")) {
 			snprintf(s->application, sizeof s->application, "%s", val);
 			for (char *c = s->application; *c; c++) /* it goes into the log */
@@ -143,7 +143,8 @@ parse_start(const char *s, struct repl_cmd *c)
 		return -1;
 	if (at_end(s))
 		return 0;
-	if (!word(&s, w, sizeof w) || strcasecmp(w, "TIMELINE") || !word(&s, w, sizeof w) || parse_tli(w, &c->tli) != 0)
+	if (!word(&s, w, sizeof w) || strcasecmp(w, "TIMELINE") || !word(&s, w, sizeof w) ||
+		parse_tli(w, &c->tli) != 0)
 		return -1;
 	return at_end(s) ? 0 : -1;
 }
@@ -184,7 +185,7 @@ repl_cmd_parse(const char *text, struct repl_cmd *c)
 		return word(&s, w, sizeof w) && at_end(s) ? 0 : -1;
 	}
 	if (!strcasecmp(w, "CREATE_REPLICATION_SLOT") || !strcasecmp(w, "DROP_REPLICATION_SLOT") ||
-	    !strcasecmp(w, "ALTER_REPLICATION_SLOT"))
+		!strcasecmp(w, "ALTER_REPLICATION_SLOT"))
 		c->kind = CMD_SLOT;
 	else if (!strcasecmp(w, "SELECT") && strstr(s, "set_config('search_path'"))
 		c->kind = CMD_SEARCH_PATH; /* libpq's clients begin with it */

@@ -23,8 +23,16 @@ struct startup {
 int startup_parse(const uint8_t *p, size_t n, struct startup *s);
 
 enum repl_cmd_kind {
-	CMD_IDENTIFY, CMD_SHOW, CMD_HISTORY, CMD_START, CMD_READ_SLOT, CMD_SEARCH_PATH, CMD_SLOT, CMD_EMPTY,
-	CMD_LOGICAL, CMD_UNKNOWN
+	CMD_IDENTIFY,
+	CMD_SHOW,
+	CMD_HISTORY,
+	CMD_START,
+	CMD_READ_SLOT,
+	CMD_SEARCH_PATH,
+	CMD_SLOT,
+	CMD_EMPTY,
+	CMD_LOGICAL,
+	CMD_UNKNOWN
 };
 
 struct repl_cmd {

@@ -8,7 +8,8 @@
 #include "ws/mem.h"
 
 int
-statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *count, struct ws_err *err)
+statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *count,
+			 struct ws_err *err)
 {
 	char *dir = ws_asprintf("%s/pos", state);
 	DIR *d = opendir(dir);
@@ -25,7 +26,8 @@ statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *cou
 		size_t n = strlen(e->d_name);
 		struct ws_pos pos;
 
-		if (strncmp(e->d_name, prefix, strlen(prefix)) || (n > 4 && !strcmp(e->d_name + n - 4, ".tmp")))
+		if (strncmp(e->d_name, prefix, strlen(prefix)) ||
+			(n > 4 && !strcmp(e->d_name + n - 4, ".tmp")))
 			continue;
 		char *path = ws_asprintf("%s/%s", dir, e->d_name);
 		int got = ws_pos_read(path, &pos, err);

@@ -6,6 +6,7 @@
 
 /* The lowest position among STATE/pos/PREFIX*.  *count says how many there are; 0 leaves *min
  * alone.  A file that cannot be read is an error. */
-int statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *count, struct ws_err *err);
+int statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *count,
+				 struct ws_err *err);
 
 #endif

@@ -42,7 +42,8 @@ parse_next(const PGresult *res, ws_tli finished, struct ws_pos *next, struct ws_
 		return ws_err_temp(err, "end of timeline %u: malformed answer", finished);
 	unsigned long tli = strtoul(PQgetvalue(res, 0, 0), &end, 10);
 
-	if (*end || tli <= finished || tli > UINT32_MAX || ws_lsn_parse(PQgetvalue(res, 0, 1), &next->lsn) != 0)
+	if (*end || tli <= finished || tli > UINT32_MAX ||
+		ws_lsn_parse(PQgetvalue(res, 0, 1), &next->lsn) != 0)
 		return ws_err_temp(err, "end of timeline %u: malformed answer", finished);
 	next->tli = (ws_tli)tli;
 	return 0;
@@ -80,14 +81,16 @@ finish_results(struct ws_pg *c, PGresult *res, struct ws_pos *next, struct ws_er
 
 int
 ws_pg_stream_start(struct ws_pg *c, const char *slot, struct ws_pos pos, struct ws_pos *next,
-                   struct ws_err *err)
+				   struct ws_err *err)
 {
 	char sql[200], what[80];
 	PGresult *res;
 
-	snprintf(sql, sizeof sql, "START_REPLICATION %s%s%s PHYSICAL " WS_LSN_FMT " TIMELINE %u", slot ? "SLOT \"" : "",
-	         slot ? slot : "", slot ? "\"" : "", WS_LSN_ARG(pos.lsn), pos.tli);
-	snprintf(what, sizeof what, "cannot stream from " WS_LSN_FMT " on timeline %u", WS_LSN_ARG(pos.lsn), pos.tli);
+	snprintf(sql, sizeof sql, "START_REPLICATION %s%s%s PHYSICAL " WS_LSN_FMT " TIMELINE %u",
+			 slot ? "SLOT \"" : "", slot ? slot : "", slot ? "\"" : "", WS_LSN_ARG(pos.lsn),
+			 pos.tli);
+	snprintf(what, sizeof what, "cannot stream from " WS_LSN_FMT " on timeline %u",
+			 WS_LSN_ARG(pos.lsn), pos.tli);
 	if (!PQsendQuery(c->conn, sql))
 		return pg_error(c, NULL, what, err);
 	if (pg_result(c, &res, START_TIMEOUT_MS, err) != 0)

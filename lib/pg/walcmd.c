@@ -49,14 +49,19 @@ static void
 welcome(struct walsend *w, struct client *c, const struct startup *s)
 {
 	char version[64], num[16];
-	const char *const params[][2] = {
-	    {"server_version", version},     {"server_encoding", "UTF8"},
-	    {"client_encoding", "UTF8"},     {"integer_datetimes", "on"},
-	    {"standard_conforming_strings", "on"}, {"DateStyle", "ISO, MDY"},
-	    {"IntervalStyle", "postgres"},   {"TimeZone", "UTC"},
-	    {"is_superuser", "on"},          {"session_authorization", "walshadow"},
-	    {"application_name", s->application}, {"default_transaction_read_only", "off"},
-	    {"in_hot_standby", "off"}};
+	const char *const params[][2] = {{"server_version", version},
+									 {"server_encoding", "UTF8"},
+									 {"client_encoding", "UTF8"},
+									 {"integer_datetimes", "on"},
+									 {"standard_conforming_strings", "on"},
+									 {"DateStyle", "ISO, MDY"},
+									 {"IntervalStyle", "postgres"},
+									 {"TimeZone", "UTC"},
+									 {"is_superuser", "on"},
+									 {"session_authorization", "walshadow"},
+									 {"application_name", s->application},
+									 {"default_transaction_read_only", "off"},
+									 {"in_hot_standby", "off"}};
 
 	snprintf(version, sizeof version, "%d.0 (walshadow %s)", w->cluster.major, WS_VERSION);
 	snprintf(num, sizeof num, "%d0000", w->cluster.major);
@@ -106,7 +111,8 @@ startup(struct walsend *w, struct client *c, const uint8_t *p, size_t n)
 static void
 identify(struct walsend *w, struct client *c)
 {
-	static const struct column cols[] = {{"systemid", T_TEXT}, {"timeline", T_INT8}, {"xlogpos", T_TEXT}, {"dbname", T_TEXT}};
+	static const struct column cols[] = {
+		{"systemid", T_TEXT}, {"timeline", T_INT8}, {"xlogpos", T_TEXT}, {"dbname", T_TEXT}};
 	char sysid[24], tli[16], pos[24];
 	const char *vals[] = {sysid, tli, pos, NULL};
 	struct ws_err err;
@@ -133,12 +139,13 @@ show(struct walsend *w, struct client *c, const char *name)
 {
 	char version[16], num[16], seg[16];
 	uint32_t mb = w->cluster.segsize >> 20;
-	const char *const known[][2] = {
-	    {"wal_segment_size", seg},     {"server_version", version}, {"server_version_num", num},
-	    {"data_directory_mode", "0700"}, {"wal_level", "logical"},    {"wal_sender_timeout", "0"},
-	    {"wal_block_size", "8192"},    {"block_size", "8192"},      {"integer_datetimes", "on"},
-	    {"in_hot_standby", "off"},     {"server_encoding", "UTF8"}, {"client_encoding", "UTF8"},
-	    {"primary_slot_name", ""},     {"ssl", "off"}};
+	const char *const known[][2] = {{"wal_segment_size", seg},   {"server_version", version},
+									{"server_version_num", num}, {"data_directory_mode", "0700"},
+									{"wal_level", "logical"},    {"wal_sender_timeout", "0"},
+									{"wal_block_size", "8192"},  {"block_size", "8192"},
+									{"integer_datetimes", "on"}, {"in_hot_standby", "off"},
+									{"server_encoding", "UTF8"}, {"client_encoding", "UTF8"},
+									{"primary_slot_name", ""},   {"ssl", "off"}};
 	struct column col = {name, T_TEXT};
 	char text[160];
 
@@ -185,7 +192,8 @@ history(struct walsend *w, struct client *c, ws_tli tli)
 		msg_complete(&c->out, "TIMELINE_HISTORY");
 		msg_ready(&c->out);
 	} else {
-		snprintf(text, sizeof text, "could not open file \"pg_wal/%s\": No such file or directory", name);
+		snprintf(text, sizeof text, "could not open file \"pg_wal/%s\": No such file or directory",
+				 name);
 		error(c, "58P01", rc < 0 ? err.msg : text);
 	}
 	ws_buf_free(&b);
@@ -215,12 +223,13 @@ start(struct walsend *w, struct client *c, const struct repl_cmd *cmd)
 	c->last_sent_us = ws_now_us();
 	c->state = CL_STREAM;
 	msg_copy_both(&c->out);
-	ws_info("client %u: streaming: application_name=%s timeline=%u start=" WS_LSN_FMT, c->id, c->name, c->tli,
-	        WS_LSN_ARG(c->sent));
+	ws_info("client %u: streaming: application_name=%s timeline=%u start=" WS_LSN_FMT, c->id,
+			c->name, c->tli, WS_LSN_ARG(c->sent));
 }
 
 static void
-one_row(struct client *c, const struct column *cols, const char *const *vals, size_t n, const char *tag)
+one_row(struct client *c, const struct column *cols, const char *const *vals, size_t n,
+		const char *tag)
 {
 	msg_rows(&c->out, cols, n);
 	msg_row(&c->out, vals, NULL, n);
@@ -231,7 +240,8 @@ one_row(struct client *c, const struct column *cols, const char *const *vals, si
 static void
 command(struct walsend *w, struct client *c, const char *text)
 {
-	static const struct column slot_cols[] = {{"slot_type", T_TEXT}, {"restart_lsn", T_TEXT}, {"restart_tli", T_INT8}};
+	static const struct column slot_cols[] = {
+		{"slot_type", T_TEXT}, {"restart_lsn", T_TEXT}, {"restart_tli", T_INT8}};
 	static const struct column path_col = {"set_config", T_TEXT};
 	static const char *const nulls[3], *const empty[] = {""};
 	struct repl_cmd cmd;
@@ -268,7 +278,8 @@ command(struct walsend *w, struct client *c, const char *text)
 		break;
 	}
 	case CMD_SLOT:
-		error(c, "0A000", "there are no replication slots here: WAL is kept by the shadow's own positions");
+		error(c, "0A000",
+			  "there are no replication slots here: WAL is kept by the shadow's own positions");
 		break;
 	case CMD_LOGICAL:
 		error(c, "0A000", "only physical replication is served here");
@@ -308,7 +319,8 @@ stream_message(struct walsend *w, struct client *c, char type, const uint8_t *p,
 	switch (type) {
 	case 'd':
 		if (repl_msg_parse(p, n, &m) != 0 || (m.kind != 'r' && m.kind != 'h'))
-			client_fatal(c, "08P01", "unexpected message in the stream: type 0x%02x, %zu bytes", n ? p[0] : 0, n);
+			client_fatal(c, "08P01", "unexpected message in the stream: type 0x%02x, %zu bytes",
+						 n ? p[0] : 0, n);
 		else if (m.kind == 'r')
 			reply(w, c, &m);
 		break;
@@ -364,7 +376,8 @@ message(struct walsend *w, struct client *c, char type, const uint8_t *p, size_t
 	case 'D':
 	case 'C':
 	case 'F':
-		client_fatal(c, "08P01", "extended query protocol not supported in a replication connection");
+		client_fatal(c, "08P01",
+					 "extended query protocol not supported in a replication connection");
 		break;
 	default:
 		client_fatal(c, "08P01", "invalid frontend message type 0x%02x", (unsigned char)type);

@@ -38,7 +38,8 @@ open_at(struct walsend *w, struct client *c, struct ws_err *err)
 		return 1;
 	if (errno == ENOENT)
 		return 0;
-	return ws_err_sys(err, "%s: cannot open the segment of " WS_LSN_FMT, w->o->dir, WS_LSN_ARG(c->sent));
+	return ws_err_sys(err, "%s: cannot open the segment of " WS_LSN_FMT, w->o->dir,
+					  WS_LSN_ARG(c->sent));
 }
 
 int
@@ -74,7 +75,9 @@ walout_send(struct walsend *w, struct client *c, struct ws_err *err)
 		/* Shorter than the gate saw it: the writer cut off what a crash tore. */
 		c->out.len = mark - 1;
 		walout_close(c);
-		return got < 0 ? ws_err_sys(err, "%s: cannot read at " WS_LSN_FMT, w->o->dir, WS_LSN_ARG(c->sent)) : 0;
+		return got < 0 ? ws_err_sys(err, "%s: cannot read at " WS_LSN_FMT, w->o->dir,
+									WS_LSN_ARG(c->sent))
+					   : 0;
 	}
 	p[0] = 'w';
 	put_be64(p + 1, c->sent);
@@ -104,8 +107,10 @@ walout_can_start(struct walsend *w, ws_tli tli, ws_lsn lsn, char *msg, size_t n)
 		return "XX000";
 	}
 	if (lsn > w->end.lsn) {
-		snprintf(msg, n, "requested starting point " WS_LSN_FMT " is ahead of the WAL flush position of this server " WS_LSN_FMT,
-		         WS_LSN_ARG(lsn), WS_LSN_ARG(w->end.lsn));
+		snprintf(msg, n,
+				 "requested starting point " WS_LSN_FMT
+				 " is ahead of the WAL flush position of this server " WS_LSN_FMT,
+				 WS_LSN_ARG(lsn), WS_LSN_ARG(w->end.lsn));
 		return "XX000";
 	}
 	if (lsn == w->end.lsn)

@@ -35,12 +35,18 @@ metrics_init(struct walsend *w)
 {
 	struct ws_metrics *m = ws_tool_metrics();
 
-	w->m_bytes = ws_metric(m, WS_COUNTER, "walshadow_walsend_bytes_total", "", "WAL bytes sent to clients.");
-	w->m_sent = ws_metric(m, WS_GAUGE, "walshadow_walsend_sent_lsn", "", "End of the WAL sent to the shadow.");
-	w->m_replay = ws_metric(m, WS_GAUGE, "walshadow_walsend_replay_lsn", "", "Replay position that the shadow reported.");
-	w->m_gate = ws_metric(m, WS_GAUGE, "walshadow_walsend_gate_lsn", "", "Boundary that holds the shadow; 0 while the gate is open.");
-	w->m_limit = ws_metric(m, WS_GAUGE, "walshadow_walsend_limit_lsn", "", "WAL may be sent up to here.");
-	w->m_held = ws_metric(m, WS_COUNTER, "walshadow_walsend_held_seconds_total", "", "Time in which the gate held the shadow.");
+	w->m_bytes =
+		ws_metric(m, WS_COUNTER, "walshadow_walsend_bytes_total", "", "WAL bytes sent to clients.");
+	w->m_sent = ws_metric(m, WS_GAUGE, "walshadow_walsend_sent_lsn", "",
+						  "End of the WAL sent to the shadow.");
+	w->m_replay = ws_metric(m, WS_GAUGE, "walshadow_walsend_replay_lsn", "",
+							"Replay position that the shadow reported.");
+	w->m_gate = ws_metric(m, WS_GAUGE, "walshadow_walsend_gate_lsn", "",
+						  "Boundary that holds the shadow; 0 while the gate is open.");
+	w->m_limit =
+		ws_metric(m, WS_GAUGE, "walshadow_walsend_limit_lsn", "", "WAL may be sent up to here.");
+	w->m_held = ws_metric(m, WS_COUNTER, "walshadow_walsend_held_seconds_total", "",
+						  "Time in which the gate held the shadow.");
 	w->m_clients = ws_metric(m, WS_GAUGE, "walshadow_walsend_clients", "", "Connections.");
 }
 
@@ -55,7 +61,8 @@ open_socket(struct walsend *w, struct ws_err *err)
 
 	w->socket_path = ws_asprintf("%s/.s.PGSQL.%d", w->o->socketdir, w->o->port);
 	if (strlen(w->socket_path) >= sizeof a.sun_path) {
-		ws_err_usage(err, "%s: longer than the %zu bytes that a socket's path may have", w->socket_path, sizeof a.sun_path - 1);
+		ws_err_usage(err, "%s: longer than the %zu bytes that a socket's path may have",
+					 w->socket_path, sizeof a.sun_path - 1);
 		goto out;
 	}
 	strcpy(a.sun_path, w->socket_path);
@@ -69,7 +76,8 @@ open_socket(struct walsend *w, struct ws_err *err)
 	mode_t mask = umask(0077);
 
 	w->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (w->listen_fd < 0 || bind(w->listen_fd, (struct sockaddr *)&a, sizeof a) != 0 || listen(w->listen_fd, 8) != 0)
+	if (w->listen_fd < 0 || bind(w->listen_fd, (struct sockaddr *)&a, sizeof a) != 0 ||
+		listen(w->listen_fd, 8) != 0)
 		ws_err_sys(err, "%s: cannot listen", w->socket_path);
 	else
 		rc = 0;
@@ -168,7 +176,8 @@ reap(struct walsend *w)
 			continue;
 		}
 		if (c->state == CL_STREAM)
-			ws_info("client %u: gone: application_name=%s sent=" WS_LSN_FMT, c->id, c->name, WS_LSN_ARG(c->sent));
+			ws_info("client %u: gone: application_name=%s sent=" WS_LSN_FMT, c->id, c->name,
+					WS_LSN_ARG(c->sent));
 		client_free(c);
 	}
 	w->nclients = n;
@@ -229,7 +238,8 @@ open_gate(struct walsend *w, struct ws_err *err)
 		return -1;
 	if (w->end.lsn == 0)
 		return 0;
-	w->gate = ws_gate_open(w->o->dir, w->o->no_gate ? NULL : w->o->state, &w->cluster, w->end.tli, err);
+	w->gate =
+		ws_gate_open(w->o->dir, w->o->no_gate ? NULL : w->o->state, &w->cluster, w->end.tli, err);
 	return w->gate ? 0 : -1;
 }
 
@@ -255,8 +265,9 @@ write_status(struct walsend *w, uint64_t now, struct ws_err *err)
 	if (w->status_changed && now - w->status_written_us >= STATUS_WRITE_US) {
 		w->status_written_us = now;
 		w->status_changed = false;
-		if ((w->shadow_flush.lsn && write_pos(w, "shadow.flush", w->shadow_flush, false, err) != 0) ||
-		    write_pos(w, "shadow.replay", w->shadow_replay, false, err) != 0)
+		if ((w->shadow_flush.lsn &&
+			 write_pos(w, "shadow.flush", w->shadow_flush, false, err) != 0) ||
+			write_pos(w, "shadow.replay", w->shadow_replay, false, err) != 0)
 			return -1;
 	}
 	if (now - w->redo_checked_us < REDO_CHECK_US)
@@ -346,7 +357,8 @@ wait_and_read(struct walsend *w, int timeout_ms, bool *changed, struct ws_err *e
 
 	p[0] = (struct pollfd){.fd = ws_tool_signal_fd(), .events = POLLIN};
 	p[1] = (struct pollfd){.fd = w->inotify_fd, .events = POLLIN};
-	p[2] = (struct pollfd){.fd = w->listen_fd, .events = w->nclients < CLIENTS_MAX + 8 ? POLLIN : 0};
+	p[2] =
+		(struct pollfd){.fd = w->listen_fd, .events = w->nclients < CLIENTS_MAX + 8 ? POLLIN : 0};
 	for (size_t i = 0; i < n; i++) {
 		struct client *c = w->clients[i];
 
@@ -413,7 +425,8 @@ say_goodbye(struct walsend *w)
 		if (c->state == CL_STREAM)
 			msg_complete(&c->out, "COPY 0");
 		else if (c->state == CL_COMMAND)
-			msg_error(&c->out, "FATAL", "57P01", "terminating connection due to administrator command");
+			msg_error(&c->out, "FATAL", "57P01",
+					  "terminating connection due to administrator command");
 		flush_out(c);
 	}
 }
@@ -432,8 +445,9 @@ identify_dir(struct walsend *w, struct ws_err *err)
 		if (recvdir_end(w->o->dir, s, 0, &end, err) != 0 || end.lsn == 0)
 			continue;
 		int fd = recvdir_open(w->o->dir, s, end.tli, end.lsn - 1, O_RDONLY, &partial);
-		bool ok = fd >= 0 && pread(fd, b, sizeof b, 0) == (ssize_t)sizeof b && ws_page_header_parse(b, sizeof b, &h) == 0 &&
-		          (h.info & WS_PAGE_LONG_HEADER) && h.segsize == s;
+		bool ok = fd >= 0 && pread(fd, b, sizeof b, 0) == (ssize_t)sizeof b &&
+				  ws_page_header_parse(b, sizeof b, &h) == 0 && (h.info & WS_PAGE_LONG_HEADER) &&
+				  h.segsize == s;
 
 		if (fd >= 0)
 			close(fd);
@@ -442,7 +456,9 @@ identify_dir(struct walsend *w, struct ws_err *err)
 		const struct ws_walver *v = ws_walver_by_magic(h.magic);
 
 		if (!v)
-			return ws_err_usage(err, "%s: WAL of a PostgreSQL that is not known (page magic 0x%04X)", w->o->dir, h.magic);
+			return ws_err_usage(err,
+								"%s: WAL of a PostgreSQL that is not known (page magic 0x%04X)",
+								w->o->dir, h.magic);
 		w->cluster = (struct ws_cluster){h.system_id, v->major, h.segsize};
 		return 0;
 	}
@@ -470,7 +486,8 @@ identify_state(struct walsend *w, struct ws_err *err)
 int
 ws_walsend_run(const struct ws_walsend_opts *o, struct ws_err *err)
 {
-	struct walsend w = {.o = o, .listen_fd = -1, .inotify_fd = -1, .lock_fd = -1, .wd_pos = -1, .wd_dir = -1};
+	struct walsend w = {
+		.o = o, .listen_fd = -1, .inotify_fd = -1, .lock_fd = -1, .wd_pos = -1, .wd_dir = -1};
 	int rc = o->state ? identify_state(&w, err) : identify_dir(&w, err);
 
 	metrics_init(&w);

@@ -30,7 +30,7 @@ dir_end() {
   name=${f%.partial}
   size=$2
   [ "$f" = "$name" ] || echo $((((16#${name:8:8} << 32) + 16#${name:16:8} * size) + $(stat -c %s "$1/$f")))
-  [ "$f" != "$name" ] || echo $((((16#${name:8:8} << 32) + (16#${name:16:8} + 1) * size)))
+  [ "$f" != "$name" ] || echo $(((16#${name:8:8} << 32) + (16#${name:16:8} + 1) * size))
 }
 
 receive() {

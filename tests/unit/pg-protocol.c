@@ -27,7 +27,8 @@ test_stream_messages(void **state)
 	put_be64(b + 1, 0x123456789abcdef0ull);
 	put_be64(b + 9, 0x123456789abcdf00ull);
 	assert_int_equal(repl_msg_parse(b, sizeof b, &m), 0);
-	assert_true(m.kind == 'w' && m.start == 0x123456789abcdef0ull && m.end == 0x123456789abcdf00ull);
+	assert_true(m.kind == 'w' && m.start == 0x123456789abcdef0ull &&
+				m.end == 0x123456789abcdf00ull);
 	assert_true(m.n == 3 && m.p == b + REPL_WAL_HDR);
 	for (size_t n = 0; n < REPL_WAL_HDR; n++)
 		assert_int_equal(repl_msg_parse(b, n, &m), -1);
@@ -51,7 +52,8 @@ parse_start(const void *p, size_t n, struct startup *s)
 static void
 test_startup(void **state)
 {
-	static const char v3[] = "\0\3\0\2user\0me\0replication\0true\0application_name\0wal\x01receiver\0_pq_.x\0y\0";
+	static const char v3[] =
+		"\0\3\0\2user\0me\0replication\0true\0application_name\0wal\x01receiver\0_pq_.x\0y\0";
 	struct startup s;
 
 	(void)state;
@@ -78,7 +80,8 @@ test_commands(void **state)
 	struct repl_cmd c;
 
 	(void)state;
-	assert_int_equal(repl_cmd_parse("START_REPLICATION SLOT \"a b\" PHYSICAL 1/A000000 TIMELINE 3", &c), 0);
+	assert_int_equal(
+		repl_cmd_parse("START_REPLICATION SLOT \"a b\" PHYSICAL 1/A000000 TIMELINE 3", &c), 0);
 	assert_true(c.kind == CMD_START && c.lsn == 0x10a000000ull && c.tli == 3);
 	assert_int_equal(repl_cmd_parse("  start_replication 0/1;", &c), 0);
 	assert_true(c.kind == CMD_START && c.lsn == 1 && c.tli == 0);
@@ -92,10 +95,19 @@ test_commands(void **state)
 	assert_int_equal(c.kind, CMD_EMPTY);
 	assert_int_equal(repl_cmd_parse("SELECT 1", &c), 0);
 	assert_int_equal(c.kind, CMD_UNKNOWN);
-	const char *bad[] = {"START_REPLICATION", "START_REPLICATION SLOT", "START_REPLICATION SLOT x", "START_REPLICATION 0",
-	                     "START_REPLICATION 0/1 TIMELINE", "START_REPLICATION 0/1 TIMELINE 0",
-	                     "START_REPLICATION 0/1 TIMELINE 4294967296", "START_REPLICATION 0/1 x", "TIMELINE_HISTORY",
-	                     "TIMELINE_HISTORY -1", "SHOW", "IDENTIFY_SYSTEM x", "START_REPLICATION SLOT \"x 0/1"};
+	const char *bad[] = {"START_REPLICATION",
+						 "START_REPLICATION SLOT",
+						 "START_REPLICATION SLOT x",
+						 "START_REPLICATION 0",
+						 "START_REPLICATION 0/1 TIMELINE",
+						 "START_REPLICATION 0/1 TIMELINE 0",
+						 "START_REPLICATION 0/1 TIMELINE 4294967296",
+						 "START_REPLICATION 0/1 x",
+						 "TIMELINE_HISTORY",
+						 "TIMELINE_HISTORY -1",
+						 "SHOW",
+						 "IDENTIFY_SYSTEM x",
+						 "START_REPLICATION SLOT \"x 0/1"};
 
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		assert_int_equal(repl_cmd_parse(bad[i], &c), -1);
@@ -106,7 +118,8 @@ test_builders(void **state)
 {
 	static const struct column col = {"a", 20};
 	static const char *const null[] = {NULL};
-	static const uint8_t rows[] = "T\0\0\0\x1a\0\1a\0\0\0\0\0\0\0\0\0\0\x14\0\x08\xff\xff\xff\xff\0\0";
+	static const uint8_t rows[] =
+		"T\0\0\0\x1a\0\1a\0\0\0\0\0\0\0\0\0\0\x14\0\x08\xff\xff\xff\xff\0\0";
 	static const uint8_t row[] = "D\0\0\0\x0a\0\1\xff\xff\xff\xff";
 	struct ws_buf b = {0};
 
@@ -151,7 +164,8 @@ test_control(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		make_control(p, v[i].version, v[i].crc);
 		assert_int_equal(ws_pgcontrol_parse(p, sizeof p, &c, &err), 0);
-		assert_true(c.major == v[i].major && c.system_id == 77 && c.redo.lsn == 0x3000028 && c.redo.tli == 4);
+		assert_true(c.major == v[i].major && c.system_id == 77 && c.redo.lsn == 0x3000028 &&
+					c.redo.tli == 4);
 		assert_true(c.max_connections == 123 && c.segsize == 1u << 20);
 		assert_int_equal(ws_pgcontrol_parse(p, v[i].crc + 3, &c, &err), -1);
 		p[100] ^= 1;
@@ -203,11 +217,15 @@ test_directories(void **state)
 	put(dir, "000000010000000000000003.other", "x");
 	assert_int_equal(recvdir_end(dir, 1u << 20, 0, &pos, &err), 0);
 	assert_true(pos.tli == 1 && pos.lsn == (3u << 20) + 5);
-	assert_int_equal(recvdir_compare(dir, 1u << 20, 1, 3u << 20, (const uint8_t *)"hello", 5, &diff, &err), 1);
-	assert_int_equal(recvdir_compare(dir, 1u << 20, 1, (3u << 20) + 1, (const uint8_t *)"elpo", 4, &diff, &err), 0);
+	assert_int_equal(
+		recvdir_compare(dir, 1u << 20, 1, 3u << 20, (const uint8_t *)"hello", 5, &diff, &err), 1);
+	assert_int_equal(
+		recvdir_compare(dir, 1u << 20, 1, (3u << 20) + 1, (const uint8_t *)"elpo", 4, &diff, &err),
+		0);
 	assert_true(diff == (3u << 20) + 3);
 	assert_int_equal(recvdir_cut(dir, 1u << 20, 1, diff, &err), 0);
-	assert_int_equal(recvdir_compare(dir, 1u << 20, 1, 3u << 20, (const uint8_t *)"hello", 5, &diff, &err), 0);
+	assert_int_equal(
+		recvdir_compare(dir, 1u << 20, 1, 3u << 20, (const uint8_t *)"hello", 5, &diff, &err), 0);
 	assert_true(diff == (3u << 20) + 3);
 	put(dir, "000000010000000000000004", "short");
 	assert_int_equal(recvdir_end(dir, 1u << 20, 0, &pos, &err), -1);
@@ -219,8 +237,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stream_messages), cmocka_unit_test(test_startup), cmocka_unit_test(test_commands),
-	    cmocka_unit_test(test_builders),        cmocka_unit_test(test_control), cmocka_unit_test(test_directories),
+		cmocka_unit_test(test_stream_messages), cmocka_unit_test(test_startup),
+		cmocka_unit_test(test_commands),        cmocka_unit_test(test_builders),
+		cmocka_unit_test(test_control),         cmocka_unit_test(test_directories),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,56 @@
+/* The receiver's parts: sessions (receive.c), and what they report and wait for (recvstate.c). */
+#ifndef WS_PG_RECEIVER_H
+#define WS_PG_RECEIVER_H
+
+#include "recvout.h"
+#include "ws/receive.h"
+
+/* How a session ended, beside errors. */
+enum outcome {
+	ENDPOS = 1,
+	STOPPING,
+	SHUTDOWN,
+	TIMELINE_END,
+	SERVER_STOPPED,
+	NO_ROOM,
+	BLOCKED,
+	NO_PREVIOUS
+};
+
+struct receiver {
+	const struct ws_receive_opts *o;
+	struct ws_pg *c;
+	struct ws_pg_source src;
+	struct recvout *out;
+	bool streamed;      /* WAL came in this session: the backoff starts anew */
+	bool ever;          /* a session came to streaming */
+	bool skip_previous; /* the segment before is gone on the server: do not compare it */
+	bool warned_level;
+	bool local;    /* the error is of this machine: connecting again does not help */
+	ws_lsn pushed; /* end of what was handed to the output */
+	ws_lsn server_end;
+	uint64_t interval_us; /* of status messages, 0: none */
+	uint64_t last_status, last_limit, blocked_since;
+	ws_lsn reported; /* flush in the last status */
+	struct ws_pos next;
+	char last_msg[sizeof((struct ws_err *)0)->msg];
+	uint64_t last_msg_us;
+	double *m_bytes, *m_received, *m_source, *m_lag, *m_reconnects, *m_verified, *m_tli, *m_unread;
+};
+
+void receiver_metrics_init(struct receiver *r);
+void receiver_metrics_update(struct receiver *r);
+
+/* Waits ms; false when told to stop. */
+bool receiver_nap(struct receiver *r, int ms);
+
+/* Tells the server what is written and durable. */
+int receiver_status(struct receiver *r, struct ws_err *err);
+
+/* 1: room, 0: none, -1.  Counts what the slowest consumer has not read. */
+int receiver_room(struct receiver *r, bool reconnecting, struct ws_err *err);
+/* Wait until there is room, and until the output has taken everything: 0, STOPPING or -1. */
+int receiver_wait_room(struct receiver *r, struct ws_err *err);
+int receiver_wait_idle(struct receiver *r, struct ws_err *err);
+
+#endif
