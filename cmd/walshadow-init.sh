@@ -18,7 +18,7 @@ cmd_init() {
   init_kept
   wait_until 120 "the filter" test -e "$STATE/pos/filtered"
   init_backup
-  wait_until "${CONF[INIT_TIMEOUT]:-600}" "the first capture of the shadow's catalogs" test -e "$STATE/pos/captured.$DATABASE_OID"
+  wait_until "${CONF[INIT_TIMEOUT]:-600}" "the first capture of the shadow's catalogs" database_captured
   load_tables
   wait_until 60 "consumer $CONSUMER" test -e "$STATE/pos/ack.$CONSUMER"
   info "consumer $CONSUMER of database $DATABASE is set up and running"
@@ -77,6 +77,21 @@ init_backup() {
   tool_options ws-backup
   "$BIN/ws-backup" -d "${CONF[SOURCE]}" --bindir "${CONF[BINDIR]}" "${OPTS[@]}" ||
     die $? "the base backup for the shadow failed"
+}
+
+# Is the database captured?  One that joins others is captured at their next boundary: every two
+# seconds this makes one, which leaves nothing behind.
+database_captured() {
+  local other
+  [[ ! -e $STATE/pos/captured.$DATABASE_OID ]] || return 0
+  ((SECONDS >= ${NEXT_BOUNDARY:-0})) || return 1
+  NEXT_BOUNDARY=$((SECONDS + 2))
+  for other in "$STATE"/pos/captured.*; do
+    other=$(source_sql "$DATABASE" -c "SELECT datname FROM pg_database WHERE oid = ${other##*.}")
+    [[ -n $other ]] || continue
+    source_sql "$other" -c 'CREATE TEMP TABLE walshadow_boundary ()' || warn "no boundary could be made in database $other"
+  done
+  return 1
 }
 
 # ws-copy | ws-emit --load, for all tables of the routes or those named.

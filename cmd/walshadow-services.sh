@@ -110,8 +110,20 @@ log_rotate() {
   return 0
 }
 
+# A pair whose wrapper was killed goes on without it: it has to end before a new one starts.
+pair_end_leftover() {
+  local file pid
+  for file in "$STATE/run/decode.$1.pid" "$STATE/run/emit.$1.pid"; do
+    read -r pid 2>/dev/null <"$file" || continue
+    tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q -e "--consumer $1 " || continue
+    kill -TERM "$pid" 2>/dev/null
+    wait_gone "$pid" 10 || kill -KILL "$pid" 2>/dev/null
+  done
+}
+
 svc_start() {
   local svc=$1
+  [[ $svc != consumer.* ]] || pair_end_leftover "${svc#consumer.}"
   (
     # Until the tool has its own handler a HUP must not end it.
     trap - TERM INT
@@ -159,15 +171,18 @@ shadow_present() {
   shadow_restore
 }
 
-# A lost data directory comes back from the newest kept copy: its WAL ends at or below a gate that
-# was in force when it was made, so it cannot be past a boundary that was not captured.
+# A lost data directory comes back from the newest kept copy that is not past the gate.
 shadow_restore() {
-  local copies
-  copies=("$STATE"/shadow.keep/????????????????)
-  [[ ${#copies[@]} -gt 0 ]] || return 1
-  warn "shadow data directory is gone; restoring ${copies[-1]}"
+  local copy
+  if ! copy=$("$BIN/ws-catalog" restorable 2>>"$STATE/log/shadow.log"); then
+    SVC_NEXT[shadow]=never
+    printf '3 %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$STATE/run/shadow.exit"
+    warn "the shadow's data directory is gone and no kept copy can take its place: $(svc_last_error shadow)"
+    return 1
+  fi
+  warn "the shadow's data directory is gone; restoring $copy"
   rm -rf "$STATE/shadow" "$STATE/shadow.tmp"
-  cp -a --reflink=auto "${copies[-1]}" "$STATE/shadow.tmp" && sync "$STATE/shadow.tmp" &&
+  cp -a --reflink=auto "$copy" "$STATE/shadow.tmp" && sync "$STATE/shadow.tmp" &&
     mv "$STATE/shadow.tmp" "$STATE/shadow"
 }
 

@@ -22,7 +22,18 @@ two() {
   rm "$S/consumer/second/paused"
   ok 'the second catches up' pipe_drain src second
   pg_to_ch_compare src public.t second.public_t
+  # A third, of another database of the cluster.
+  sql src 'CREATE DATABASE other'
+  sql src/other 'CREATE TABLE o (id int PRIMARY KEY)' 'INSERT INTO o VALUES (1), (2)'
+  ok 'a consumer of another database' pipe_init src/other --consumer third || return
+  sql src/other 'INSERT INTO o VALUES (3)' 'ALTER TABLE o ADD COLUMN v text' "INSERT INTO o VALUES (4, 'x')"
+  sql src 'DELETE FROM t WHERE id % 3 = 0'
+  ok 'the other database arrives' pipe_drain src third
+  pipe_compare src other
+  ok 'and the first as well' pipe_drain src
+  pg_to_ch_compare src public.t postgres.public_t
   ok 'it stops' pipe_stop
+  ch 'DROP DATABASE other'
   ch 'DROP DATABASE postgres' && ch 'DROP DATABASE second'
 }
 
