@@ -14,6 +14,7 @@
 
 #define READ_SIZE ((size_t)256 * 1024)
 #define TICK_EVENTS 4096
+#define IDLE_ACK_US 20000
 
 void
 ws_emit_defaults(struct ws_emit_opts *o)
@@ -451,10 +452,14 @@ loop(struct ws_emit *e, struct ws_change_reader *r, int fd, struct ws_err *err)
 			reload_routes(e);
 		bool idle = n < 0;
 
-		if (e->started && (ch_batch_tick(e, idle, err) != 0 || emit_ack(e, idle && !e->oldest, err) != 0))
+		if (e->started && ch_batch_tick(e, idle, err) != 0)
 			return -1;
-		/* A server that answers nobody may not hold up the stop. */
-		int wait = idle ? ch_batch_due(e, 1000) : 0;
+		/* An idle stream is acknowledged soon, but not with two fsyncs for each of its frames. */
+		bool owed = e->started && idle && !e->oldest && !e->o.load && e->last.lsn > e->ack.lsn;
+
+		if (e->started && emit_ack(e, owed && ws_now_us() - e->ack_us >= IDLE_ACK_US, err) != 0)
+			return -1;
+		int wait = idle ? ch_batch_due(e, owed && e->last.lsn > e->ack.lsn ? IDLE_ACK_US / 1000 : 1000) : 0;
 
 		if (emit_pump(e, fd, wait, &readable, err) != 0)
 			return -1;

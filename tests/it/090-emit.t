@@ -361,7 +361,7 @@ schema() {
 
 # ws-emit dies at its Nth statement, before or after the server runs it; then all comes again.
 ddl_deaths() {
-  local n want line seen pid
+  local n line seen pid
   {
     shape 1 0/100 id:1:int8:nkp:20:-1 a:2:int4:n:23:-1 b:3:text::25:-1 c:4:int4:n:23:-1
     printf '%s\n' 'begin  700  0/1000  0/1040' 'I  1  1  10  x  1' 'I  1  2  20  y  1' commit
