@@ -27,6 +27,7 @@ shadow_start() {
   pg_bin "${PG_MAJOR_OF[$1]}"
   shift
   bg walsend ws-walsend --state "$S" "$@"
+  # shellcheck disable=SC2034,SC2154 # of proc.sh
   PROC_STOP[shadow]=INT
   bg shadow "$PGBIN/postgres" -D "$S/shadow"
   wait_for -t 60 -m 'the shadow to take queries' shadow_sql postgres 'SELECT 1' && return 0
