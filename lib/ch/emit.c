@@ -383,7 +383,8 @@ reload_routes(struct ws_emit *e)
 	struct ws_err err = {0};
 	struct ws_routes *r;
 
-	if (!e->o.routes)
+	/* A load keeps the rules it began with: its tables are half filled. */
+	if (!e->o.routes || e->o.load)
 		return;
 	r = ws_routes_load(e->o.routes, &err);
 	if (!r) {
