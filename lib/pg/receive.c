@@ -197,7 +197,7 @@ begin_session(struct receiver *r, struct ws_pos *start, struct ws_err *err)
 			r->src.system_id, start->tli, WS_LSN_ARG(start->lsn), WS_LSN_ARG(kept),
 			r->o->slot ? " slot=" : "", r->o->slot ? r->o->slot : "");
 	recvout_begin(r->out, *start);
-	r->pushed = start->lsn;
+	r->pushed = r->checked = start->lsn;
 	r->reported = 0;
 	r->last_status = r->last_limit = ws_now_us();
 	r->blocked_since = 0;
@@ -226,11 +226,19 @@ take_wal(struct receiver *r, struct ws_pg_event *ev, struct ws_err *err)
 	return r->o->endpos && end >= r->o->endpos ? ENDPOS : 0;
 }
 
+/* The limit is looked at often enough to be kept to an eighth. */
+static bool
+limit_may_be_near(const struct receiver *r)
+{
+	return r->o->raw_limit && r->pushed - r->checked >= r->o->raw_limit / 8;
+}
+
 /* Takes what the server sent; 0 or an outcome or -1. */
 static int
 take_events(struct receiver *r, struct ws_err *err)
 {
-	for (int i = 0; i < EVENTS_AT_ONCE && !recvout_full(r->out); i++) {
+	r->more = true;
+	for (int i = 0; i < EVENTS_AT_ONCE && !recvout_full(r->out) && !limit_may_be_near(r); i++) {
 		struct ws_pg_event ev;
 		int rc = 0;
 
@@ -240,6 +248,7 @@ take_events(struct receiver *r, struct ws_err *err)
 			r->server_end = ev.server_end;
 		switch (ev.kind) {
 		case WS_PG_NOTHING:
+			r->more = false;
 			return 0;
 		case WS_PG_WAL:
 			rc = take_wal(r, &ev, err);
@@ -277,6 +286,8 @@ wait_events(struct receiver *r, bool full, struct ws_err *err)
 		p[0].events |= POLLOUT;
 	if (r->interval_us && r->last_status + r->interval_us < next)
 		next = r->last_status + r->interval_us;
+	if (r->more && !full)
+		next = now;
 	if (poll(p, 3, next > now ? (int)((next - now + 999) / 1000) : 0) < 0 && errno != EINTR)
 		return ws_err_sys(err, "cannot poll");
 	ws_tool_take_hup();
@@ -301,8 +312,9 @@ housekeeping(struct receiver *r, bool full, struct ws_err *err)
 		r->blocked_since = now;
 	else if (now - r->blocked_since > BLOCKED_MAX_US)
 		return BLOCKED;
-	if (now - r->last_limit >= LIMIT_CHECK_US) {
+	if (now - r->last_limit >= LIMIT_CHECK_US || limit_may_be_near(r)) {
 		r->last_limit = now;
+		r->checked = r->pushed;
 		int room = receiver_room(r, false, err);
 
 		if (room <= 0)

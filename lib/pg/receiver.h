@@ -26,8 +26,10 @@ struct receiver {
 	bool ever;          /* a session came to streaming */
 	bool skip_previous; /* the segment before is gone on the server: do not compare it */
 	bool warned_level;
-	bool local;    /* the error is of this machine: connecting again does not help */
-	ws_lsn pushed; /* end of what was handed to the output */
+	bool more;      /* libpq may hold messages: do not wait for the socket */
+	bool local;     /* the error is of this machine: connecting again does not help */
+	ws_lsn pushed;  /* end of what was handed to the output */
+	ws_lsn checked; /* pushed when room was looked for last */
 	ws_lsn server_end;
 	uint64_t interval_us; /* of status messages, 0: none */
 	uint64_t last_status, last_limit, blocked_since;

@@ -123,7 +123,8 @@ receiver_room(struct receiver *r, bool reconnecting, struct ws_err *err)
 		return 1;
 	if (statepos_min(r->o->state, "read.", &low, &n, err) != 0)
 		return -1;
-	uint64_t unread = n && kept.lsn > low.lsn ? kept.lsn - low.lsn : 0;
+	ws_lsn end = kept.lsn > r->pushed ? kept.lsn : r->pushed;
+	uint64_t unread = n && end > low.lsn ? end - low.lsn : 0;
 
 	*r->m_unread = (double)unread;
 	/* Coming back only with a quarter free, not for every segment. */
