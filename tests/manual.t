@@ -29,13 +29,20 @@ options_of_page() {
   sed 's/\\&//g' "$1" | awk -v items="${2:-}" '
     items && !/^\.It Fl/ { next }
     /^\./ {
-      flag = 0
+      flag = 0 # 1 after Fl, 2 after its first argument
       for (i = 1; i <= NF; i++) {
         word = $i
         sub(/^\./, "", word)
-        if (word == "Fl") flag = 1
+        if (word == "Fl") {
+          dashes = flag == 1 ? "--" : "-"
+          flag = 1
+        }
         else if (word ~ /^[A-Z][a-z]$/) flag = 0
-        else if (flag && word !~ /^[,|.;:)("]+$/) print "-" word
+        else if (flag && word !~ /^[,|.;:)("]+$/) {
+          print dashes word
+          flag = 2
+          dashes = "-"
+        }
       }
     }' | sort -u
 }
@@ -56,7 +63,8 @@ for program in "$build"/bin/*; do
   [ -e "$page" ]
   result $? "$name has a manual page"
   [ -e "$page" ] || continue
-  missing=$(comm -23 <(options_of_help "$help") <(options_of_page "$page"))
+  # popt gives these two to every tool.
+  missing=$(comm -23 <(options_of_help "$help" | grep -vxe --usage -e '-?') <(options_of_page "$page"))
   [ -z "$missing" ] || echo "# not in $name.1:" "${missing//$'\n'/ }" >&2
   [ -z "$missing" ]
   result $? "$name: every option of --help is in the page"
