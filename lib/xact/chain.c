@@ -294,27 +294,35 @@ exchange(struct walk *w, struct rel *t, struct rel *x, ws_lsn at)
 	x->swapped = true;
 }
 
-/* Was t given x's file by this record?  1, 0, -1. */
+/* Was t given x's file by this record?  The history knows it of the last file; of those in between
+ * only pg_class's own records do.  1, 0, -1. */
 static int
-swapped_here(struct walk *w, const struct rel *t, const struct rel *x, ws_lsn at, struct ws_err *err)
+takes(struct walk *w, const struct rel *t, const struct rel *x, ws_lsn at, struct ws_err *err)
 {
-	int rc = w->in->sets_file ? w->in->sets_file(w->in->arg, w->last_inval, at, x->cur, err) : 2;
+	if (t->h.after && t->h.file_after == x->cur)
+		return 1;
+	int rc = w->in->sets_file(w->in->arg, w->last_inval, at, t->oid, x->cur, err);
 
 	if (rc != 2)
 		return rc;
-	/* The catalog cannot be asked: it must at least be a step that the commit needs. */
-	return !t->h.after || t->h.file_after != t->cur;
+	return ws_err_op(err, "filenode_chain",
+	                 "whether %s (oid %u) took the file %u at " WS_LSN_FMT " cannot be told from the WAL",
+	                 t->h.name ? t->h.name : "relation", t->oid, x->cur, WS_LSN_ARG(at));
 }
 
-/* The relation that takes over x's file: the only one there is, or the one whose file at the
- * commit says so. */
-static struct rel *
-taker(struct rel **t, size_t n, const struct rel *x)
+/* The relation that takes over x's file, or NULL. */
+static int
+taker(struct walk *w, struct rel **t, size_t n, const struct rel *x, ws_lsn at, struct rel **out, struct ws_err *err)
 {
-	for (size_t i = 0; i < n; i++)
-		if (t[i]->h.after && t[i]->h.file_after == x->cur)
-			return t[i];
-	return n == 1 ? t[0] : NULL;
+	int rc = 0;
+
+	*out = NULL;
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		rc = takes(w, t[i], x, at, err);
+		if (rc == 1)
+			*out = t[i];
+	}
+	return rc < 0 ? -1 : 0;
 }
 
 /* Transient tables that the record names together with the relations they were made for.  A table
@@ -343,16 +351,15 @@ settle_swaps(struct walk *w, const struct ws_chain_inval *m, struct ws_err *err)
 	if (rc != 0 || !nx)
 		goto out;
 	qsort(x, nx, sizeof(void *), by_birth);
-	r = taker(t, nt, x[0]);
-	if (r && (rc = swapped_here(w, r, x[0], m->at, err)) > 0) {
-		exchange(w, r, x[0], m->at);
-		rc = 0;
-		if (nx > 1 && ns && (r = taker(s, ns, x[1])))
-			exchange(w, r, x[1], m->at);
-	}
+	rc = taker(w, t, nt, x[0], m->at, &r, err);
+	if (rc != 0 || !r)
+		goto out;
+	exchange(w, r, x[0], m->at);
+	if (nx > 1 && ns && (rc = taker(w, s, ns, x[1], m->at, &r, err)) == 0 && r)
+		exchange(w, r, x[1], m->at);
 out:
 	free(x);
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 /* ---- the ends ---- */

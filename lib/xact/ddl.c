@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "ddl.h"
+#include "pgclass.h"
 #include "ws/log.h"
+
+#define PG_CLASS_OID 1259u
 
 void
 ws_ddl_fini(struct ws_ddl *g)
@@ -200,6 +203,29 @@ chain_file(void *arg, ws_oid file, bool after, ws_oid *oid, struct ws_err *err)
 }
 
 static int
+class_file(struct ws_ddl *g, ws_lsn lsn, ws_oid *file, struct ws_err *err)
+{
+	struct ws_rel *rel;
+	int rc = ws_cathist_rel(g->d->o.cat, g->d->o.db, PG_CLASS_OID, lsn, &rel, err);
+
+	*file = rc == 1 ? rel->filenode : PG_CLASS_OID;
+	if (rc == 1)
+		ws_rel_free(rel);
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+chain_sets_file(void *arg, ws_lsn from, ws_lsn to, ws_oid rel, ws_oid file, struct ws_err *err)
+{
+	struct ws_ddl *g = arg;
+	struct ws_pgclass where = {.from = from, .to = to, .oldest = g->oldest, .db = g->d->o.db};
+
+	if (class_file(g, g->start, &where.class_before, err) != 0 || class_file(g, g->end, &where.class_after, err) != 0)
+		return -1;
+	return ws_pgclass_find(&g->d->rd, &where, rel, file, err);
+}
+
+static int
 by_lsn(const void *a, const void *b)
 {
 	/* Both structs begin with their position. */
@@ -280,11 +306,14 @@ ws_ddl_chain(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, s
 		.trust_swaps = g->d->o.trust_swaps,
 		.rel = chain_rel,
 		.file = chain_file,
+		.sets_file = chain_sets_file,
 		.arg = g,
 	};
 	bool wanted = false;
 
 	for (size_t i = 0; i < n; i++) {
+		if (!g->oldest || tx[i]->first < g->oldest)
+			g->oldest = tx[i]->first;
 		in.no_rows &= tx[i]->n == 0;
 		wanted |= tx[i]->n || (tx[i]->ddl && tx[i]->ddl->nbirths);
 	}

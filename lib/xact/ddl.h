@@ -8,6 +8,7 @@
 struct ws_ddl {
 	struct ws_decoder *d;
 	ws_lsn start, end; /* of the commit record */
+	ws_lsn oldest;     /* first record of the transaction */
 	struct ws_ddlrel {
 		ws_oid oid;
 		struct ws_shape *before, *after; /* NULL: did not exist */

@@ -277,8 +277,9 @@ column_flags(const struct ws_attr *a)
 	                 (a->flags & WS_ATT_MISSING && a->missing ? WS_COL_MISSING : 0));
 }
 
+/* Without a handle: what counts when shapes are compared. */
 static void
-put_relation(const struct ws_shape *sh, uint32_t handle, ws_lsn lsn, struct ws_buf *out)
+put_relation(const struct ws_shape *sh, uint32_t handle, struct ws_buf *out)
 {
 	const struct ws_heapdesc *d = sh->desc;
 	const struct ws_rel *r = sh->rel;
@@ -293,7 +294,7 @@ put_relation(const struct ws_shape *sh, uint32_t handle, ws_lsn lsn, struct ws_b
 		.root = sh->root ? sh->root->oid : 0,
 		.root_nspname = sh->root ? sh->root->nspname : "",
 		.root_name = sh->root ? sh->root->name : "",
-		.lsn = lsn,
+		.lsn = handle ? r->lsn : 0,
 		.ncols = d->ncols,
 		.cols = ws_arena_zalloc(&a, d->ncols * sizeof(struct ws_c_column)),
 	};
@@ -311,6 +312,9 @@ put_relation(const struct ws_shape *sh, uint32_t handle, ws_lsn lsn, struct ws_b
 		col->typmod = hc->attr->typmod;
 		col->typname = hc->attr->typname;
 		col->missing = hc->attr->missing;
+		/* CLUSTER and VACUUM FULL forget missing values: nothing that a consumer must know. */
+		if (!handle)
+			col->flags &= (uint8_t)~WS_COL_MISSING;
 		if (!hc->type.enum_)
 			continue;
 		col->nlabels = (uint16_t)hc->type.enum_->nlabels;
@@ -332,7 +336,7 @@ ws_shapes_describe(struct ws_shapes *s, struct ws_shape *sh, struct ws_buf *out,
 	if (ws_shapes_desc(s, sh, err) != 0)
 		return -1;
 	sh->handle = s->next_handle++;
-	put_relation(sh, sh->handle, sh->rel->lsn, out);
+	put_relation(sh, sh->handle, out);
 	return 0;
 }
 
@@ -343,8 +347,8 @@ ws_shapes_same(struct ws_shapes *s, struct ws_shape *a, struct ws_shape *b, bool
 
 	if (ws_shapes_desc(s, a, err) != 0 || ws_shapes_desc(s, b, err) != 0)
 		return -1;
-	put_relation(a, 0, 0, &x);
-	put_relation(b, 0, 0, &y);
+	put_relation(a, 0, &x);
+	put_relation(b, 0, &y);
 	*same = x.len == y.len && memcmp(x.data, y.data, x.len) == 0;
 	ws_buf_free(&x);
 	ws_buf_free(&y);

@@ -30,7 +30,6 @@
 #define DBASE_DROP 0x20
 #define SEQ_LOG 0x00
 #define INIT_FORK 3
-#define RELOID_PG_CLASS 1259u
 
 bool
 ws_rec_locator(const uint8_t *data, uint32_t tot_len, struct ws_locator *loc)
@@ -148,7 +147,7 @@ remember(struct ws_decoder *d, const struct ws_rec *rec)
 
 /* ---- heap ---- */
 
-/* In a transaction that made files: what went into them, and changes of pg_class. */
+/* In a transaction that made files: what went into them. */
 static void
 heap_with_ddl(struct ws_xtx *tx, const struct ws_rec *rec, const struct ws_locator *loc)
 {

@@ -73,7 +73,6 @@ ddl_free(struct ws_xddl *d)
 		return;
 	free(d->births);
 	free(d->invals);
-	free(d->classes);
 	free(d);
 }
 
@@ -413,28 +412,14 @@ ws_xtx_add_birth(struct ws_xtx *tx)
 	return &d->births[d->nbirths++];
 }
 
-static void
-add_lsn(ws_lsn **list, size_t *n, size_t *cap, ws_lsn at)
-{
-	if (*n == *cap) {
-		*cap = *cap ? *cap * 2 : 8;
-		*list = ws_realloc(*list, *cap * sizeof **list);
-	}
-	(*list)[(*n)++] = at;
-}
-
 void
 ws_xtx_add_inval(struct ws_xtx *tx, ws_lsn at)
 {
 	struct ws_xddl *d = ddl_of(tx);
 
-	add_lsn(&d->invals, &d->ninvals, &d->invals_cap, at);
-}
-
-void
-ws_xtx_add_class(struct ws_xtx *tx, ws_lsn at)
-{
-	struct ws_xddl *d = ddl_of(tx);
-
-	add_lsn(&d->classes, &d->nclasses, &d->classes_cap, at);
+	if (d->ninvals == d->invals_cap) {
+		d->invals_cap = d->invals_cap ? d->invals_cap * 2 : 8;
+		d->invals = ws_realloc(d->invals, d->invals_cap * sizeof *d->invals);
+	}
+	d->invals[d->ninvals++] = at;
 }

@@ -48,8 +48,6 @@ struct ws_xddl {
 	ws_oid last_miss; /* a filenode looked for in vain */
 	ws_lsn *invals; /* XLOG_XACT_INVALIDATIONS records that name relations */
 	size_t ninvals, invals_cap;
-	ws_lsn *classes; /* changes of pg_class after the first birth */
-	size_t nclasses, classes_cap;
 };
 
 struct ws_xtx {
@@ -92,7 +90,6 @@ void ws_xtx_append_slow(struct ws_xtab *t, struct ws_xtx *tx, ws_lsn at);
 struct ws_birth *ws_xtx_birth(struct ws_xtx *tx, ws_oid rel); /* by filenode, or NULL */
 struct ws_birth *ws_xtx_add_birth(struct ws_xtx *tx);
 void ws_xtx_add_inval(struct ws_xtx *tx, ws_lsn at);
-void ws_xtx_add_class(struct ws_xtx *tx, ws_lsn at);
 
 static inline struct ws_xtx *
 ws_xtab_find(struct ws_xtab *t, ws_xid xid)

@@ -109,7 +109,7 @@ boundary(const char *dir, struct ws_pos from, struct ws_pos *at, struct ws_err *
 {
 	const struct ws_walsrc_opts o = {0};
 	struct ws_walsrc *s = ws_walsrc_open(dir, (struct ws_pos){0, from.lsn}, &o, err);
-	struct ws_walreader *r = ws_walreader_new(0, 0, 0);
+	struct ws_walreader *r = ws_walreader_new(s ? ws_walsrc_segsize(s) : 0, 0, 0);
 	struct ws_walchunk c;
 	bool first = true;
 	int rc;

@@ -1,7 +1,10 @@
 /* Compares a change stream with what test_decoding printed for the same WAL:
  *   decodecmp EXPECTED <STREAM
+ *   decodecmp -p <STREAM
  * Prints the first difference and exits 1, or `same: N lines`.  Only where PostgreSQL printed
- * unchanged-toast-datum, any value is taken: ws-decode has it where PostgreSQL has not. */
+ * unchanged-toast-datum, any value is taken: ws-decode has it where PostgreSQL has not.  -p prints a
+ * line an event, schema and replace events too, without transaction ids; a message of prefix
+ * `step` is a heading. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -183,6 +186,50 @@ next_expected(void)
 	return n > 0;
 }
 
+static const char *
+table(const struct ws_change_reader *reader, uint32_t handle)
+{
+	const struct ws_c_relation *r = ws_change_relation(reader, handle);
+
+	return r ? r->name : "-";
+}
+
+/* -p */
+static void
+show(const struct ws_change *c, const struct ws_change_reader *reader)
+{
+	switch (c->type) {
+	case WS_C_BEGIN:
+		puts("BEGIN");
+		break;
+	case WS_C_COMMIT:
+		puts("COMMIT");
+		break;
+	case WS_C_SCHEMA:
+		printf("SCHEMA %c %s", c->schema.what, table(reader, c->schema.old_handle));
+		printf(" %s\n", table(reader, c->schema.new_handle));
+		break;
+	case WS_C_REPLACE_BEGIN:
+		printf("REPLACE %s\n", table(reader, c->replace.handle));
+		break;
+	case WS_C_REPLACE_END:
+		printf("REPLACED %s\n", table(reader, c->replace.handle));
+		break;
+	case WS_C_SEQUENCE:
+		printf("SEQUENCE %s %lld %d\n", c->sequence.name, (long long)c->sequence.last_value, c->sequence.is_called);
+		break;
+	case WS_C_MESSAGE:
+		if (!strcmp(c->message.prefix, "step")) {
+			printf("== %.*s\n", (int)c->message.len, (const char *)c->message.content);
+			break;
+		}
+		/* fallthrough */
+	default:
+		if (print(c, reader))
+			printf("%s\n", ws_buf_cstr(&text) + (c->type == WS_C_ROW || c->type == WS_C_TRUNCATE ? 6 : 0));
+	}
+}
+
 static int
 compare_line(const struct ws_change *c, const struct ws_change_reader *reader)
 {
@@ -235,7 +282,9 @@ main(int argc, char **argv)
 	int rc = 0;
 
 	ws_log_init("decodecmp", WS_LOG_INFO, false);
-	if (argc != 2 || !(expected = fopen(argv[1], "r"))) {
+	bool shows = argc == 2 && !strcmp(argv[1], "-p");
+
+	if (argc != 2 || (!shows && !(expected = fopen(argv[1], "r")))) {
 		fprintf(stderr, "usage: decodecmp EXPECTED <STREAM\n");
 		return 2;
 	}
@@ -246,7 +295,9 @@ main(int argc, char **argv)
 			break;
 		ws_change_reader_fed(reader, (size_t)n);
 		while ((rc = ws_change_next(reader, &c, &err)) == 1)
-			if (compare(&c, reader) != 0)
+			if (shows)
+				show(&c, reader);
+			else if (compare(&c, reader) != 0)
 				return 1;
 		if (rc < 0) {
 			ws_log_err(&err);
@@ -257,6 +308,8 @@ main(int argc, char **argv)
 		printf("the stream has no end frame\n");
 		return 1;
 	}
+	if (shows)
+		return 0;
 	if (next_expected()) {
 		printf("after %ld lines ws-decode has no more, PostgreSQL: %.2000s\n", nlines, line);
 		return 1;

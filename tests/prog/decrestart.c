@@ -92,7 +92,7 @@ decode(struct pass *p, ws_lsn start, ws_lsn skip, bool keep, struct ws_err *err)
 {
 	const struct ws_walsrc_opts o = {0};
 	struct ws_walsrc *s = ws_walsrc_open(dir, (struct ws_pos){0, start}, &o, err);
-	struct ws_walreader *r = ws_walreader_new(0, 0, 0);
+	struct ws_walreader *r = ws_walreader_new(s ? ws_walsrc_segsize(s) : 0, 0, 0);
 	struct ws_decoder *d = NULL;
 	const struct ws_c_identity id = {.db = db, .major = 17, .dbname = "", .encoding = "UTF8"};
 	struct ws_change ev = {.type = WS_C_IDENTITY, .identity = id};

@@ -16,7 +16,8 @@ struct fact {
 };
 
 static const struct fact *facts;
-static ws_oid set_file; /* by pg_class, as sets_file says; 0: cannot be told */
+static ws_oid set_file[2]; /* by pg_class, as sets_file says */
+static bool blind; /* it cannot be told */
 
 static int
 rel(void *arg, ws_oid oid, struct ws_chain_rel *out, struct ws_err *err)
@@ -49,13 +50,14 @@ file(void *arg, ws_oid n, bool after, ws_oid *oid, struct ws_err *err)
 }
 
 static int
-sets_file(void *arg, ws_lsn from, ws_lsn to, ws_oid n, struct ws_err *err)
+sets_file(void *arg, ws_lsn from, ws_lsn to, ws_oid relid, ws_oid n, struct ws_err *err)
 {
 	(void)arg;
 	(void)from;
 	(void)to;
 	(void)err;
-	return !set_file ? 2 : set_file == n;
+	(void)relid;
+	return blind ? 2 : n == set_file[0] || n == set_file[1];
 }
 
 #define INVAL(lsn, ...) {lsn, (const ws_oid[]){__VA_ARGS__}, sizeof((const ws_oid[]){__VA_ARGS__}) / sizeof(ws_oid)}
@@ -105,7 +107,7 @@ rewrite_replaces(void **state)
 	struct ws_err err;
 
 	(void)state;
-	set_file = 0;
+	set_file[0] = set_file[1] = 0;
 	assert_int_equal(build(f, b, COUNT(b), m, COUNT(m), dropped, 1, false, &c, &err), 0);
 	assert_int_equal(c.nlinks, 1);
 	assert_int_equal(c.links[0].kind, WS_LINK_REPLACE);
@@ -133,7 +135,7 @@ cluster_copies(void **state)
 	struct ws_err err;
 
 	(void)state;
-	set_file = 0;
+	set_file[0] = set_file[1] = 0;
 	assert_int_equal(build(f, b, COUNT(b), m, COUNT(m), dropped, 3, false, &c, &err), 0);
 	assert_int_equal(c.nlinks, 2);
 	assert_int_equal(c.links[0].kind, WS_LINK_COPY);
@@ -160,7 +162,8 @@ rewrite_then_cluster(void **state)
 	struct ws_err err;
 
 	(void)state;
-	set_file = 0;
+	set_file[0] = 500;
+	set_file[1] = 600;
 	assert_int_equal(build(f, b, COUNT(b), m, COUNT(m), dropped, 2, false, &c, &err), 0);
 	assert_int_equal(c.nlinks, 2);
 	assert_int_equal(c.nmarks, 2);
@@ -184,7 +187,8 @@ rewrite_twice(void **state)
 	struct ws_err err;
 
 	(void)state;
-	set_file = 0;
+	set_file[0] = 500;
+	set_file[1] = 600;
 	assert_int_equal(build(f, b, COUNT(b), m, COUNT(m), dropped, 2, false, &c, &err), 0);
 	assert_int_equal(c.nmarks, 2);
 	assert_int_equal(c.marks[0].at, 60);
@@ -207,7 +211,7 @@ new_file_of_its_own(void **state)
 	struct ws_err err;
 
 	(void)state;
-	set_file = 0;
+	set_file[0] = set_file[1] = 0;
 	assert_int_equal(build(f, b, COUNT(b), m, COUNT(m), dropped, 4, false, &c, &err), 0);
 	assert_int_equal(c.nmarks, 0);
 	place_is(&c, 500, 40, WS_PLACE_KNOWN, 100);
@@ -230,7 +234,7 @@ made_here(void **state)
 	struct ws_err err;
 
 	(void)state;
-	set_file = 0;
+	set_file[0] = set_file[1] = 0;
 	assert_int_equal(build(f, b, COUNT(b), m, COUNT(m), dropped, 2, false, &c, &err), 0);
 	place_is(&c, 300, 13, WS_PLACE_KNOWN, 300);
 	place_is(&c, 310, 25, WS_PLACE_GONE, 0);
@@ -253,7 +257,7 @@ named_together_is_no_swap(void **state)
 	struct ws_err err;
 
 	(void)state;
-	set_file = 600; /* pg_class says that only 600 was ever set */
+	set_file[0] = 600; /* pg_class says that only 600 was ever set */
 	assert_int_equal(build(f, b, COUNT(b), m, COUNT(m), dropped, 2, false, &c, &err), 0);
 	assert_int_equal(c.nlinks, 1);
 	assert_int_equal(c.links[0].kind, WS_LINK_COPY);
@@ -271,7 +275,7 @@ files_of_others(void **state)
 	struct ws_err err;
 
 	(void)state;
-	set_file = 0;
+	set_file[0] = set_file[1] = 0;
 	assert_int_equal(build(f, NULL, 0, m, 1, NULL, 0, false, &c, &err), -1);
 	assert_string_equal(err.reason, "filenode_swap");
 	assert_int_equal(build(f, NULL, 0, m, 1, NULL, 0, true, &c, &err), 0);
@@ -293,11 +297,28 @@ unexplained_is_an_error(void **state)
 	struct ws_err err;
 
 	(void)state;
-	set_file = 0;
+	set_file[0] = set_file[1] = 0;
 	assert_int_equal(build(f, b, 1, other, 1, NULL, 0, false, &c, &err), -1);
 	assert_string_equal(err.reason, "filenode_chain");
 	assert_int_equal(build(f, NULL, 0, other, 1, NULL, 0, false, &c, &err), -1);
 	assert_string_equal(err.reason, "unknown_relation");
+}
+
+/* Two rewrites, and nobody can tell whether the first was one. */
+static void
+doubt_is_an_error(void **state)
+{
+	static const struct fact f[] = {{100, 'r', 100, 600, 0, 0}, {0}};
+	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_row = 30}, {.lsn = 60, .rel = 600, .first_row = 65}};
+	const struct ws_chain_inval m[] = {INVAL(25, 500), INVAL(40, 100, 500), INVAL(62, 600), INVAL(70, 100, 600)};
+	struct ws_chain c;
+	struct ws_err err;
+
+	(void)state;
+	blind = true;
+	assert_int_equal(build(f, b, COUNT(b), m, COUNT(m), NULL, 0, false, &c, &err), -1);
+	assert_string_equal(err.reason, "filenode_chain");
+	blind = false;
 }
 
 static void
@@ -314,7 +335,7 @@ unlogged_and_back(void **state)
 	struct ws_err err;
 
 	(void)state;
-	set_file = 0;
+	set_file[0] = set_file[1] = 0;
 	assert_int_equal(build(un, b, 1, m, 2, dropped, 1, false, &c, &err), 0);
 	assert_int_equal(c.links[0].kind, WS_LINK_UNLOGGED);
 	assert_int_equal(c.nmarks, 0);
@@ -335,6 +356,7 @@ main(void)
 		cmocka_unit_test(new_file_of_its_own),     cmocka_unit_test(made_here),
 		cmocka_unit_test(named_together_is_no_swap), cmocka_unit_test(files_of_others),
 		cmocka_unit_test(unexplained_is_an_error), cmocka_unit_test(unlogged_and_back),
+		cmocka_unit_test(doubt_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
