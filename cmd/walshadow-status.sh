@@ -30,6 +30,10 @@ service_line() {
     state="not started"
   fi
   printf '%-18s %s restarts=%s\n' "$svc" "$state" "$restarts"
+  # A destination that is down is waited for: no tool ends, but what it said last is the reason.
+  if [[ $svc == consumer.* && $state == running* ]]; then
+    sed -n "s/^LAST_ERROR=\(..*\)/$(printf '%-18s' '')   ws-emit: \1/p" "$STATE/run/ws-emit.${svc#consumer.}.status" 2>/dev/null
+  fi
   [[ $state == running* && $restarts -eq 0 ]] && return
   local last
   last=$(svc_last_error "$svc")
