@@ -81,12 +81,14 @@ note_sent(struct ws_run *r, struct ws_pos at)
 
 /* WAL went by without a commit of ours: so that ack and floor move all the same. */
 static int
-progress(struct ws_run *r, bool now, struct ws_err *err)
+progress(struct ws_run *r, struct ws_err *err)
 {
 	uint64_t t = ws_now_us();
 
-	if (r->done.lsn <= r->sent.lsn ||
-	    (!now && t - r->progress_us < PROGRESS_US && r->done.lsn - r->sent.lsn < PROGRESS_BYTES))
+	/* Of files the same stream each time: by bytes alone. */
+	bool soon = (r->live || r->stream) && t - r->progress_us >= PROGRESS_US;
+
+	if (r->done.lsn <= r->sent.lsn || (!soon && r->done.lsn - r->sent.lsn < PROGRESS_BYTES))
 		return 0;
 	if (r->live && ws_live_look_captured(r->live, r->done.lsn, err) < 0)
 		return -1;
@@ -272,7 +274,7 @@ chunk(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
 static int
 idle(struct ws_run *r, struct ws_err *err)
 {
-	if (r->dec && (progress(r, false, err) != 0 || ws_run_flush(r, err) != 0 || look_after(r, false, err) != 0))
+	if (r->dec && (progress(r, err) != 0 || ws_run_flush(r, err) != 0 || look_after(r, false, err) != 0))
 		return -1;
 	if (!r->live)
 		return ws_walsrc_wait(r->src, 100, err);
@@ -295,7 +297,7 @@ drain(struct ws_run *r, struct ws_err *err)
 			rc = chunk(r, &c, err);
 			if (rc <= 0)
 				return rc;
-			if (++n % 16 == 0 && (progress(r, false, err) != 0 || look_after(r, false, err) != 0))
+			if (++n % 16 == 0 && (progress(r, err) != 0 || look_after(r, false, err) != 0))
 				return -1;
 		} else if (rc < 0) {
 			return -1;

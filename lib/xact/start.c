@@ -202,7 +202,11 @@ ws_decoding_run(const struct ws_decoding_opts *o, struct ws_err *err)
 		rc = open_live(r, &live, err);
 	if (rc == 1) {
 		r->cat = ws_cathist_open(o->catalog, false, err);
-		rc = r->cat ? ws_run_inputs(r, err) : -1;
+		rc = r->cat ? ws_cathist_captured(r->cat, r->db, NULL, NULL, err) : -1;
+		if (rc == 0)
+			rc = ws_err_op(err, "catalog_missing", "%s: nothing of database %u is captured", o->catalog, r->db);
+		if (rc == 1)
+			rc = ws_run_inputs(r, err);
 	}
 	close_run(r);
 	free(r);
