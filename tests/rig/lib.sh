@@ -77,7 +77,7 @@ rig_need() {
 rig_npm() {
 	local spec=$1 sum=$2 member=$3 dir=$4 work=$5 tgz
 	rig_need npm tar sha256sum
-	(cd "$work" && npm pack --silent --cache "$work/npm" "$spec" >"$work/names") ||
+	(cd "$work" && npm pack --loglevel=error --cache "$work/npm" "$spec" >"$work/names") ||
 		rig_die "npm cannot bring $spec"
 	tgz=$work/$(tail -n 1 "$work/names")
 	[ "$(sha256sum <"$tgz" | cut -d' ' -f1)" = "$sum" ] || rig_die "$spec: wrong checksum"
