@@ -58,6 +58,9 @@ emit(struct run *r, const struct ws_filterout *out, struct ws_err *err)
 {
 	struct ws_filterout o = *out;
 
+	/* Nothing new, but what was given before is to be out of the way. */
+	if (!o.n)
+		return r->dir ? ws_filterdir_flush(r->dir, err) : 0;
 	while (o.n) {
 		size_t n = o.n;
 		ws_tli tli = o.tli;
@@ -226,7 +229,8 @@ chunk(struct run *r, const struct ws_walchunk *c, struct ws_err *err)
 		return rc < 0 ? -1 : 1;
 	r->fed = c->lsn + c->n;
 	before = ws_filterstream_segment_state(r->stream, &state);
-	rc = ws_filterstream_feed(r->stream, c->tli, c->lsn, c->p, c->n, &out, err);
+	rc = c->edit ? ws_filterstream_edit(r->stream, c->tli, c->lsn, c->edit, c->n, c->room, &out, err)
+	             : ws_filterstream_feed(r->stream, c->tli, c->lsn, c->p, c->n, &out, err);
 
 	if (emit(r, &out, err) != 0)
 		return -1;
@@ -308,6 +312,8 @@ loop(struct run *r, struct ws_err *err)
 		return -1;
 	if (r->stream && save(r, true, err) != 0)
 		return -1;
+	if (r->dir && ws_filterdir_flush(r->dir, err) != 0)
+		return -1;
 	struct ws_pos end = r->stream ? ws_filterstream_pos(r->stream) : r->start;
 
 	return r->frame && !ws_tool_stopping() ? ws_walframe_end(r->frame, end, err) : 0;
@@ -342,7 +348,13 @@ open_output(struct run *r, double interval, struct ws_err *err)
 		pos = ws_asprintf("%s/pos/filtered", r->state);
 		received = ws_asprintf("%s/pos/received", r->state);
 	}
-	struct ws_filterdir_opts o = {out, pos, received, opt_no_sync, r->one_file, interval};
+	struct ws_filterdir_opts o = {.dir = out,
+	                              .pos_file = pos,
+	                              .received_file = received,
+	                              .no_sync = opt_no_sync,
+	                              .stateless = r->one_file,
+	                              .background = !opt_follow,
+	                              .interval = interval};
 
 	r->dir = ws_filterdir_new(&o);
 	rc = ws_filterdir_load(r->dir, r->filter, &r->start, &system_id, err);
@@ -378,7 +390,7 @@ check_usage(int argc, double *interval, struct ws_err *err)
 static int
 prepare(struct run *r, double interval, struct ws_err *err)
 {
-	struct ws_walsrc_opts so = {.follow = opt_follow};
+	struct ws_walsrc_opts so = {.follow = opt_follow, .editable = true};
 	struct ws_cluster cluster;
 	struct ws_pos from;
 

@@ -77,7 +77,7 @@ void ws_filterstream_seek(struct ws_filterstream *s, ws_lsn at, struct ws_pos fi
 struct ws_filterout {
 	ws_tli tli;
 	ws_lsn lsn;
-	const uint8_t *p; /* valid until the next feed or flush */
+	const uint8_t *p; /* valid until the next feed but one (see ws_filterstream_feed) */
 	size_t n;
 };
 
@@ -85,6 +85,10 @@ struct ws_filterout {
  * not whole yet.  Chunks do not cross a segment.  -1 as ws_walreader_next; ws_filterstream_torn
  * then tells whether it looks like the end of WAL, and *out still holds what was final before. */
 int ws_filterstream_feed(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
+                         struct ws_filterout *out, struct ws_err *err);
+/* The same without a copy, in bytes that may be changed, with `room` more before them: what the last
+ * feed held back is put there.  p must stay until the next feed but one, and *out does. */
+int ws_filterstream_edit(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, uint8_t *p, size_t n, size_t room,
                          struct ws_filterout *out, struct ws_err *err);
 bool ws_filterstream_torn(const struct ws_filterstream *s);
 /* After -1: it is what follows the end of WAL (zeros, an old page), not damage. */

@@ -14,6 +14,7 @@ struct ws_filterdir_opts {
 	const char *received_file; /* the input's durable position; NULL: no limit */
 	bool no_sync;
 	bool stateless; /* one segment alone: no state is read or written */
+	bool background; /* appends overlap with what the caller does next, see ws_filterdir_append */
 	double interval; /* seconds between saves */
 };
 
@@ -28,8 +29,12 @@ int ws_filterdir_load(struct ws_filterdir *d, struct ws_filter *f, struct ws_pos
                       struct ws_err *err);
 /* Opens for writing; restored is the loaded position, or lsn 0. */
 int ws_filterdir_begin(struct ws_filterdir *d, uint32_t segsize, struct ws_pos restored, struct ws_err *err);
+/* In the background p must stay until the next append (of 0 bytes at least) or other call, which
+ * may then tell the error of this one. */
 int ws_filterdir_append(struct ws_filterdir *d, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
                         struct ws_err *err);
+/* Waits for an append in the background. */
+int ws_filterdir_flush(struct ws_filterdir *d, struct ws_err *err);
 /* Everything up to pos has been appended: saves when it is time (now: at once). */
 int ws_filterdir_save(struct ws_filterdir *d, const struct ws_filter *f, struct ws_pos pos,
                       uint64_t system_id, bool now, struct ws_err *err);

@@ -52,6 +52,7 @@ struct ws_walsrc;
 struct ws_walsrc_opts {
 	uint32_t segsize; /* 0: found out from the file */
 	bool follow;      /* wait for more at the end; false: the end is the end */
+	bool editable;    /* the caller edits chunks in place, see ws_walchunk */
 };
 
 struct ws_walchunk {
@@ -59,6 +60,10 @@ struct ws_walchunk {
 	ws_tli tli;       /* of the file's name */
 	const uint8_t *p; /* valid until the next call */
 	size_t n;
+	/* Of an editable source that reads files: p again, to be written to, with `room` bytes before it
+	 * that are the caller's; both stay until the next call but one.  Else NULL and 0. */
+	uint8_t *edit;
+	size_t room;
 };
 
 /* spec as above.  start.lsn 0: the oldest byte there.  start.tli 0: the newest timeline that holds

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "walback.h"
 #include "walnames.h"
 #include "ws/file.h"
 #include "ws/filterdir.h"
@@ -16,10 +17,11 @@
 
 struct ws_filterdir {
 	char *dir, *state_path, *states_dir, *pos_file, *received_file;
-	bool no_sync, stateless;
+	bool no_sync, stateless, background;
 	uint64_t interval_us, saved_us;
 	uint32_t segsize;
 	struct ws_walwriter *w;
+	struct ws_walback *back; /* or NULL */
 	struct ws_pos saved;
 	/* a snapshot that waits until the input is durable up to it */
 	struct ws_buf snap;
@@ -38,6 +40,7 @@ ws_filterdir_new(const struct ws_filterdir_opts *o)
 	d->received_file = o->received_file ? ws_strdup(o->received_file) : NULL;
 	d->no_sync = o->no_sync;
 	d->stateless = o->stateless;
+	d->background = o->background;
 	d->interval_us = (uint64_t)(o->interval * 1e6);
 	return d;
 }
@@ -47,6 +50,7 @@ ws_filterdir_free(struct ws_filterdir *d)
 {
 	if (!d)
 		return;
+	ws_walback_free(d->back);
 	ws_walwriter_close(d->w);
 	ws_buf_free(&d->snap);
 	free(d->dir);
@@ -75,6 +79,8 @@ ws_filterdir_begin(struct ws_filterdir *d, uint32_t segsize, struct ws_pos resto
 	d->w = ws_walwriter_open(d->dir, &o, err);
 	if (!d->w)
 		return -1;
+	/* Without a thread it is slower, no more. */
+	d->back = d->background ? ws_walback_new(d->w) : NULL;
 	return d->stateless ? 0 : ws_mkdir_p(d->states_dir, 0700, err);
 }
 
@@ -82,7 +88,14 @@ int
 ws_filterdir_append(struct ws_filterdir *d, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
                     struct ws_err *err)
 {
-	return ws_walwriter_append(d->w, tli, lsn, p, n, err);
+	return d->back ? ws_walback_append(d->back, tli, lsn, p, n, err)
+	               : ws_walwriter_append(d->w, tli, lsn, p, n, err);
+}
+
+int
+ws_filterdir_flush(struct ws_filterdir *d, struct ws_err *err)
+{
+	return d->back ? ws_walback_wait(d->back, err) : 0;
 }
 
 /* 1: what lies below pos is durable in the input. */
@@ -117,7 +130,7 @@ ws_filterdir_save(struct ws_filterdir *d, const struct ws_filter *f, struct ws_p
 
 	if (rc <= 0)
 		return rc;
-	if (ws_walwriter_sync(d->w, err) != 0 ||
+	if (ws_filterdir_flush(d, err) != 0 || ws_walwriter_sync(d->w, err) != 0 ||
 	    ws_file_replace(d->state_path, d->snap.data, d->snap.len, 0600, !d->no_sync, err) != 0)
 		return -1;
 	d->saved = d->snap_pos;
@@ -175,6 +188,9 @@ ws_filterdir_segment(struct ws_filterdir *d, ws_tli tli, ws_lsn segment, const s
 {
 	if (d->stateless)
 		return 0;
+	/* The segment is there when its state is. */
+	if (ws_filterdir_flush(d, err) != 0)
+		return -1;
 	char *path = segment_path(d, tli, segment);
 	int rc = ws_file_replace(path, state->data, state->len, 0600, !d->no_sync, err);
 
@@ -201,6 +217,8 @@ ws_filterdir_history(struct ws_filterdir *d, const char *from, ws_tli tli, struc
 	char name[WS_WALNAME_MAX];
 	struct ws_buf b = {0};
 
+	if (ws_filterdir_flush(d, err) != 0)
+		return -1;
 	ws_history_name(name, tli);
 	char *path = ws_asprintf("%s/%s", from, name);
 	int rc = ws_file_read(path, WS_HISTORY_MAX, &b, err);
@@ -217,6 +235,10 @@ ws_filterdir_history(struct ws_filterdir *d, const char *from, ws_tli tli, struc
 int
 ws_filterdir_reopen(struct ws_filterdir *d, struct ws_pos pos, struct ws_err *err)
 {
+	if (ws_filterdir_flush(d, err) != 0)
+		return -1;
+	ws_walback_free(d->back);
+	d->back = NULL;
 	ws_walwriter_close(d->w);
 	d->w = NULL;
 	d->snap_pos.lsn = 0;

@@ -13,6 +13,8 @@
 #define KEPT             1u /* values of the kept set */
 #define KEPT_PROVISIONAL 2u /* born by xid 0: its creator is not known yet */
 
+#define FILTER_SEEN 256u
+
 struct filter_lock {
 	ws_xid xid; /* holds an AccessExclusive lock on a catalog */
 	ws_xid top; /* of its tree */
@@ -43,15 +45,21 @@ struct ws_filter {
 	/* Transactions with lower xids may have begun before we read: their trees are not known. */
 	bool have_horizon;
 	ws_xid horizon;
-	/* The last relation asked for outside the fixed rules. */
-	uint64_t last_key;
-	bool last_kept;
+	/* Relations outside the fixed rules that were asked for last, each in the slot of its key. */
+	uint64_t seen[FILTER_SEEN]; /* keys, 0: none */
+	bool seen_kept[FILTER_SEEN];
 };
 
 static inline uint64_t
 filter_key(ws_oid db, ws_oid rel)
 {
 	return (uint64_t)db << 32 | rel;
+}
+
+static inline uint32_t
+filter_slot(uint64_t key)
+{
+	return (uint32_t)key & (FILTER_SEEN - 1);
 }
 
 static inline bool

@@ -47,7 +47,7 @@ filter_keep(struct ws_filter *f, ws_oid db, ws_oid rel, bool provisional)
 		f->nprovisional--;
 	ws_u64map_put(&f->kept, key, provisional ? KEPT_PROVISIONAL : KEPT);
 	f->nprovisional += provisional;
-	f->last_key = 0;
+	f->seen[filter_slot(key)] = 0;
 }
 
 void
@@ -61,7 +61,7 @@ filter_bury(struct ws_filter *f, ws_oid db, ws_oid rel)
 	if (*v == KEPT_PROVISIONAL)
 		f->nprovisional--;
 	ws_u64map_del(&f->kept, key);
-	f->last_key = 0;
+	f->seen[filter_slot(key)] = 0;
 }
 
 /* The numbers kept in db, in a new array. */

@@ -1,7 +1,8 @@
 /* WAL in, filtered WAL out; see ws/filter.h.
  *
- * The input is copied once into `buf`, where records are judged and edited in place.  What lies
- * before the first record that is not whole is final. */
+ * Records are judged and edited in place: in the caller's bytes, or in a copy of them.  What lies
+ * before the first record that is not whole is final; the rest is moved before the next bytes.
+ * Two copies take turns, so that what was given out last is left alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +15,13 @@
 struct ws_filterstream {
 	struct ws_filter *f;
 	struct ws_walreader *reader;
-	/* bytes not given out yet; lsn is of buf.data[0] */
-	struct ws_buf buf;
+	/* bytes not given out yet; lsn is of data[0] */
+	uint8_t *data;
+	size_t len;
 	ws_lsn lsn;
-	size_t given; /* bytes of buf handed out by the last call, dropped by the next */
+	size_t given; /* bytes handed out by the last call, dropped by the next */
+	struct ws_buf copy[2];
+	int turn; /* of copy */
 	ws_lsn first; /* nothing below it goes out */
 	ws_tli tli;
 	struct ws_pos pos;
@@ -43,7 +47,8 @@ ws_filterstream_free(struct ws_filterstream *s)
 	if (!s)
 		return;
 	ws_walreader_free(s->reader);
-	ws_buf_free(&s->buf);
+	ws_buf_free(&s->copy[0]);
+	ws_buf_free(&s->copy[1]);
 	ws_buf_free(&s->state);
 	free(s);
 }
@@ -52,7 +57,8 @@ void
 ws_filterstream_seek(struct ws_filterstream *s, ws_lsn at, struct ws_pos first)
 {
 	ws_walreader_seek(s->reader, at, first.lsn);
-	s->buf.len = s->given = 0;
+	s->data = NULL;
+	s->len = s->given = 0;
 	s->lsn = s->first = first.lsn;
 	s->pos = first;
 	s->segment = s->segment_end = 0;
@@ -63,15 +69,16 @@ ws_filterstream_seek(struct ws_filterstream *s, ws_lsn at, struct ws_pos first)
 static void
 edit(struct ws_filterstream *s, const struct ws_rec *rec, enum ws_verdict verdict)
 {
-	struct ws_walspan span = {s->buf.data, s->lsn, s->buf.len, ws_walreader_segsize(s->reader)};
-	uintptr_t at = (uintptr_t)rec->data - (uintptr_t)s->buf.data;
-	bool in_place = at < s->buf.len;
+	uintptr_t at = (uintptr_t)rec->data - (uintptr_t)s->data;
+
+	if (verdict == WS_BLANK && at < s->len) {
+		ws_rewrite_blank(s->data + at, rec->tot_len);
+		return;
+	}
+	struct ws_walspan span = {s->data, s->lsn, s->len, ws_walreader_segsize(s->reader)};
 
 	if (verdict == WS_BLANK) {
-		if (in_place)
-			ws_rewrite_blank(s->buf.data + at, rec->tot_len);
-		else
-			ws_rewrite_blank_span(&span, rec);
+		ws_rewrite_blank_span(&span, rec);
 		return;
 	}
 	/* A tablespace's path: the main data's rest, which ends the record. */
@@ -129,30 +136,58 @@ judge(struct ws_filterstream *s, const struct ws_rec *rec, struct ws_err *err)
 static void
 drop_given(struct ws_filterstream *s)
 {
-	size_t left = s->buf.len - s->given;
-
-	if (left && s->given)
-		memmove(s->buf.data, s->buf.data + s->given, left);
-	s->buf.len = left;
+	if (!s->given)
+		return;
+	s->data += s->given;
+	s->len -= s->given;
 	s->lsn += s->given;
 	s->given = 0;
 }
 
-/* Hands out buf up to `to`. */
+/* Puts the next bytes behind those held: in place when there is room, else in a copy. */
+static uint8_t *
+put(struct ws_filterstream *s, uint8_t *edit, size_t room, const uint8_t *p, size_t n)
+{
+	uint8_t *held = s->data;
+	size_t len = s->len;
+
+	if (edit && len <= room) {
+		if (len)
+			memcpy(edit - len, held, len);
+		s->data = edit - len;
+	} else {
+		/* A copy of which nothing was given out grows, however long the record is. */
+		struct ws_buf *b = &s->copy[s->turn];
+
+		if (!len || held != b->data) {
+			b = &s->copy[s->turn ^= 1];
+			b->len = 0;
+			if (len)
+				ws_buf_put(b, held, len);
+		}
+		ws_buf_put(b, p, n);
+		s->data = b->data;
+	}
+	s->len = len + n;
+	return s->data + len;
+}
+
+/* Hands out what is held up to `to`. */
 static void
 give(struct ws_filterstream *s, ws_lsn to, struct ws_filterout *out)
 {
 	size_t n = to > s->lsn ? (size_t)(to - s->lsn) : 0;
 
-	if (n > s->buf.len)
-		n = s->buf.len;
-	*out = (struct ws_filterout){s->tli, s->lsn, s->buf.data, n};
+	if (n > s->len)
+		n = s->len;
+	*out = (struct ws_filterout){s->tli, s->lsn, s->data, n};
 	s->given = n;
 }
 
-int
-ws_filterstream_feed(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
-                     struct ws_filterout *out, struct ws_err *err)
+/* edit is p to be written to, or NULL. */
+static int
+feed(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, const uint8_t *p, uint8_t *edit, size_t room,
+     size_t n, struct ws_filterout *out, struct ws_err *err)
 {
 	struct ws_rec rec;
 	int rc;
@@ -169,15 +204,13 @@ ws_filterstream_feed(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, const ui
 			return -1;
 		lsn += skip;
 		p += skip;
+		edit = edit ? edit + skip : NULL;
 		n -= skip;
 	}
-	if (lsn != s->lsn + s->buf.len && n)
+	if (lsn != s->lsn + s->len && n)
 		return ws_err_temp(err, "WAL does not follow: " WS_LSN_FMT " after " WS_LSN_FMT, WS_LSN_ARG(lsn),
-		                   WS_LSN_ARG(s->lsn + s->buf.len));
-	size_t held = s->buf.len;
-
-	ws_buf_put(&s->buf, p, n);
-	if (ws_walreader_feed(s->reader, lsn, s->buf.data + held, n, err) != 0)
+		                   WS_LSN_ARG(s->lsn + s->len));
+	if (ws_walreader_feed(s->reader, lsn, put(s, edit, room, p, n), n, err) != 0)
 		return -1;
 	while ((rc = ws_walreader_next(s->reader, &rec, err)) == 1)
 		if (judge(s, &rec, err) != 0) {
@@ -192,6 +225,20 @@ ws_filterstream_feed(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, const ui
 	else
 		give(s, pending ? pending : UINT64_MAX, out);
 	return rc;
+}
+
+int
+ws_filterstream_feed(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
+                     struct ws_filterout *out, struct ws_err *err)
+{
+	return feed(s, tli, lsn, p, NULL, 0, n, out, err);
+}
+
+int
+ws_filterstream_edit(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, uint8_t *p, size_t n, size_t room,
+                     struct ws_filterout *out, struct ws_err *err)
+{
+	return feed(s, tli, lsn, p, p, room, n, out, err);
 }
 
 bool

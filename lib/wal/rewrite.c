@@ -15,9 +15,10 @@
 #define SHORT_MAX      255u
 #define CRC_OFFSET     20u
 #define CRC_TABLE_SIZE 8448u /* a page image with its headers, and a bit */
+#define SMALL_BODY     512u  /* zeroed by stores; above, by memset */
 
 /* The first bytes of a blanked body of n bytes; returns how many.  No record has a body of 1 byte. */
-static uint32_t
+static inline uint32_t
 body_prefix(uint8_t *p, uint32_t n)
 {
 	if (n < 2) {
@@ -50,27 +51,39 @@ body_crc_slow(uint32_t n)
 }
 
 /* A blanked body depends on its length alone, so its CRC is worked out once a length. */
-static uint32_t
+static inline uint32_t
 body_crc(uint32_t n)
 {
 	static uint32_t table[CRC_TABLE_SIZE];
 
-	if (n >= CRC_TABLE_SIZE)
-		return body_crc_slow(n);
-	if (!table[n])
-		table[n] = body_crc_slow(n);
-	return table[n];
+	if (n < CRC_TABLE_SIZE && table[n])
+		return table[n];
+	uint32_t crc = body_crc_slow(n);
+
+	if (n < CRC_TABLE_SIZE)
+		table[n] = crc;
+	return crc;
 }
 
-static void
+static inline void
 blank_header(uint8_t *hdr, uint32_t tot_len)
 {
-	hdr[16] = XLOG_NOOP;
-	hdr[17] = WS_RM_XLOG;
-	hdr[18] = hdr[19] = 0;
-	uint32_t crc = ws_crc32c(body_crc(tot_len - WS_REC_HDR_SIZE), hdr, CRC_OFFSET);
+	/* xl_info, xl_rmid, padding */
+	ws_store32(hdr + 16, (uint32_t)WS_RM_XLOG << 8 | XLOG_NOOP);
+	uint32_t crc = ws_record_head_crc(body_crc(tot_len - WS_REC_HDR_SIZE), hdr);
 
 	ws_store32(hdr + CRC_OFFSET, WS_CRC_FIN(crc));
+}
+
+/* n is 8 at least: the last store may go over the one before. */
+static inline void
+zero_small(uint8_t *p, uint32_t n)
+{
+	uint8_t *last = p + n - 8;
+
+	for (; p < last; p += 8)
+		ws_store64(p, 0);
+	ws_store64(last, 0);
 }
 
 void
@@ -78,9 +91,12 @@ ws_rewrite_blank(uint8_t *rec, uint32_t tot_len)
 {
 	uint8_t *body = rec + WS_REC_HDR_SIZE;
 	uint32_t n = tot_len - WS_REC_HDR_SIZE;
-	uint32_t k = body_prefix(body, n);
 
-	memset(body + k, 0, n - k);
+	if (n >= 8 && n <= SMALL_BODY)
+		zero_small(body, n);
+	else
+		memset(body, 0, n);
+	(void)body_prefix(body, n);
 	blank_header(rec, tot_len);
 }
 

@@ -439,7 +439,7 @@ try_next(struct ws_walsrc *s, struct ws_walchunk *c, struct ws_err *err)
 		if (got < 0)
 			return -1;
 		if (got > 0) {
-			*c = (struct ws_walchunk){d->seg + d->off, d->tli, s->buf, (size_t)got};
+			ws_walsrc_give(s, d->seg + d->off, d->tli, (size_t)got, c);
 			d->off += (uint64_t)got;
 			d->gave = true;
 			return 1;

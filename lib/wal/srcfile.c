@@ -80,7 +80,7 @@ file_next(struct ws_walsrc *s, struct ws_walchunk *c, struct ws_err *err)
 			                 (unsigned long long)d->off, s->segsize);
 		return 0;
 	}
-	*c = (struct ws_walchunk){d->start + d->off, d->tli, s->buf, (size_t)got};
+	ws_walsrc_give(s, d->start + d->off, d->tli, (size_t)got, c);
 	d->off += (uint64_t)got;
 	return 1;
 }

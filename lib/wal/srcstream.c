@@ -165,7 +165,7 @@ take_frame(struct ws_walsrc *s, const uint8_t *p, size_t n, struct ws_walchunk *
 	size_t skip = at.lsn < first ? (size_t)(first - at.lsn) : 0;
 
 	d->want.lsn = 0;
-	*c = (struct ws_walchunk){at.lsn + skip, at.tli, p + skip, n - skip};
+	*c = (struct ws_walchunk){.lsn = at.lsn + skip, .tli = at.tli, .p = p + skip, .n = n - skip};
 	return 1;
 }
 

@@ -6,6 +6,8 @@
 
 /* True when the record's CRC is right; len >= WS_REC_HDR_SIZE.  Chosen at load time. */
 extern bool (*ws_record_crc_check)(const uint8_t *rec, uint32_t len);
+/* Adds what lies before xl_crc in a record's header to the CRC of its body. */
+extern uint32_t (*ws_record_head_crc)(uint32_t crc, const uint8_t *rec);
 
 static inline uint64_t
 ws_maxalign(uint64_t v)

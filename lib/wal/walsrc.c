@@ -26,10 +26,14 @@ ws_walsrc_open(const char *spec, struct ws_pos start, const struct ws_walsrc_opt
 	s->segsize = o->segsize;
 	s->follow = o->follow;
 	s->fd = -1;
-	/* On a page: read(2) into any other place was seen to take five times as long. */
-	s->buf = aligned_alloc(4096, WS_CHUNK);
-	if (!s->buf)
-		abort();
+	for (int i = 0; i < (o->editable ? 2 : 1); i++) {
+		/* On a page: read(2) into any other place was seen to take five times as long. */
+		s->mem[i] = aligned_alloc(4096, WS_CHUNK_ROOM + WS_CHUNK);
+		if (!s->mem[i])
+			abort();
+	}
+	s->buf = s->mem[0] + WS_CHUNK_ROOM;
+	s->other = s->mem[1] ? s->mem[1] + WS_CHUNK_ROOM : NULL;
 	if (!strcmp(spec, "-"))
 		rc = ws_srcstream_open(s, 0, start, err);
 	else if (stat(spec, &st) != 0)
@@ -53,7 +57,8 @@ ws_walsrc_close(struct ws_walsrc *s)
 	if (s->ops)
 		s->ops->close(s);
 	ws_history_fini(&s->hist);
-	free(s->buf);
+	free(s->mem[0]);
+	free(s->mem[1]);
 	free(s->spec);
 	free(s);
 }
@@ -62,6 +67,18 @@ int
 ws_walsrc_next(struct ws_walsrc *s, struct ws_walchunk *c, struct ws_err *err)
 {
 	return s->at_end ? 0 : s->ops->next(s, c, err);
+}
+
+void
+ws_walsrc_give(struct ws_walsrc *s, ws_lsn at, ws_tli tli, size_t n, struct ws_walchunk *c)
+{
+	*c = (struct ws_walchunk){.lsn = at, .tli = tli, .p = s->buf, .n = n};
+	if (!s->other)
+		return;
+	c->edit = s->buf;
+	c->room = WS_CHUNK_ROOM;
+	s->buf = s->other;
+	s->other = c->edit;
 }
 
 int

@@ -5,7 +5,8 @@
 #include "walnames.h"
 #include "ws/waldir.h"
 
-#define WS_CHUNK 262144u /* the most that one chunk holds */
+#define WS_CHUNK      262144u /* the most that one chunk holds */
+#define WS_CHUNK_ROOM 16384u  /* before an editable one */
 
 struct ws_walsrc;
 
@@ -24,6 +25,8 @@ struct ws_walsrc {
 	bool at_end;
 	int fd; /* for ws_walsrc_fd; not owned here */
 	uint8_t *buf; /* WS_CHUNK bytes */
+	uint8_t *other; /* editable: takes turns with buf */
+	uint8_t *mem[2];
 	bool cluster_known;
 	struct ws_cluster cluster;
 	bool hist_known;
@@ -33,6 +36,10 @@ struct ws_walsrc {
 int ws_srcdir_open(struct ws_walsrc *s, struct ws_pos start, struct ws_err *err);
 int ws_srcfile_open(struct ws_walsrc *s, struct ws_pos start, struct ws_err *err);
 int ws_srcstream_open(struct ws_walsrc *s, int fd, struct ws_pos start, struct ws_err *err);
+
+/* *c becomes the first n bytes of s->buf, which were read from `at`; with an editable source the
+ * other buffer is the next to read into. */
+void ws_walsrc_give(struct ws_walsrc *s, ws_lsn at, ws_tli tli, size_t n, struct ws_walchunk *c);
 
 /* Takes identity and segment size from a segment's first bytes.  -1: they are no segment's, or
  * another cluster's than before; path is for the message. */

@@ -227,6 +227,42 @@ run_chunks(struct result *r, const struct wal *w, size_t piece, struct ws_filter
 	ws_filterstream_free(s);
 }
 
+/* The same in place: two buffers take turns, and what was given out is looked at only after the next
+ * feed, as late as it may be. */
+static void
+same_in_place(const struct wal *w, size_t piece, size_t room, const struct ws_buf *want)
+{
+	struct ws_filter *f = ws_filter_new();
+	struct ws_filterstream *s = ws_filterstream_new(f, 0, SYSID);
+	uint8_t *mem[2] = {malloc(room + piece), malloc(room + piece)};
+	struct ws_filterout before = {0}, o;
+	struct result r = {0};
+	struct ws_err err = {0};
+	int turn = 0;
+
+	ws_filterstream_seek(s, START, (struct ws_pos){1, START});
+	for (size_t at = 0; at < w->b.len; at += piece, turn ^= 1) {
+		size_t n = w->b.len - at < piece ? w->b.len - at : piece;
+
+		memset(mem[turn], 0xee, room);
+		memcpy(mem[turn] + room, w->b.data + at, n);
+		if (ws_filterstream_edit(s, 1, START + at, mem[turn] + room, n, room, &o, &err) != 0)
+			fail_msg("%s", err.msg);
+		collect(&r, &before);
+		before = o;
+	}
+	collect(&r, &before);
+	ws_filterstream_rest(s, &o);
+	collect(&r, &o);
+	assert_int_equal(r.out.len, want->len);
+	assert_memory_equal(r.out.data, want->data, want->len);
+	ws_buf_free(&r.out);
+	free(mem[0]);
+	free(mem[1]);
+	ws_filterstream_free(s);
+	ws_filter_free(f);
+}
+
 /* The rmgr of the record at lsn in the output; the whole output is read, so every CRC and link is
  * checked on the way. */
 static int
@@ -335,6 +371,11 @@ test_lengths_and_chunks(void **state)
 		cut.b = (struct ws_buf){0};
 		done(&r, &cut);
 	}
+	static const size_t rooms[] = {0, 100, 16384};
+
+	for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++)
+		for (size_t piece = 4096; piece <= 262144; piece *= 4)
+			same_in_place(&w, piece, rooms[i], &first);
 	ws_buf_free(&first);
 	ws_buf_free(&w.b);
 }
