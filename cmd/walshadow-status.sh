@@ -32,7 +32,11 @@ service_line() {
   printf '%-18s %s restarts=%s\n' "$svc" "$state" "$restarts"
   # A destination that is down is waited for: no tool ends, but what it said last is the reason.
   if [[ $svc == consumer.* && $state == running* ]]; then
-    sed -n "s/^LAST_ERROR=\(..*\)/$(printf '%-18s' '')   ws-emit: \1/p" "$STATE/run/ws-emit.${svc#consumer.}.status" 2>/dev/null
+    awk -F= -v indent="$(printf '%-18s' '')" '
+      $1 == "FAILING_SECONDS" { failing = $2 }
+      $1 == "LAST_ERROR" { sub(/^[^=]*=/, ""); error = $0 }
+      END { if (failing != "") print indent "   ws-emit: failing for " failing " s: " error }
+    ' "$STATE/run/ws-emit.${svc#consumer.}.status" 2>/dev/null
   fi
   [[ $state == running* && $restarts -eq 0 ]] && return
   local last
