@@ -310,19 +310,17 @@ takes(struct walk *w, const struct rel *t, const struct rel *x, ws_lsn at, struc
 	                 t->h.name ? t->h.name : "relation", t->oid, x->cur, WS_LSN_ARG(at));
 }
 
-/* The relation that takes over x's file, or NULL. */
+/* The relation that takes over x's file: 1 and *out, 0 none, -1. */
 static int
 taker(struct walk *w, struct rel **t, size_t n, const struct rel *x, ws_lsn at, struct rel **out, struct ws_err *err)
 {
 	int rc = 0;
 
-	*out = NULL;
 	for (size_t i = 0; i < n && rc == 0; i++) {
+		*out = t[i];
 		rc = takes(w, t[i], x, at, err);
-		if (rc == 1)
-			*out = t[i];
 	}
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 /* Transient tables that the record names together with the relations they were made for.  A table
@@ -351,15 +349,14 @@ settle_swaps(struct walk *w, const struct ws_chain_inval *m, struct ws_err *err)
 	if (rc != 0 || !nx)
 		goto out;
 	qsort(x, nx, sizeof(void *), by_birth);
-	rc = taker(w, t, nt, x[0], m->at, &r, err);
-	if (rc != 0 || !r)
+	if ((rc = taker(w, t, nt, x[0], m->at, &r, err)) != 1)
 		goto out;
 	exchange(w, r, x[0], m->at);
-	if (nx > 1 && ns && (rc = taker(w, s, ns, x[1], m->at, &r, err)) == 0 && r)
+	if (nx > 1 && (rc = taker(w, s, ns, x[1], m->at, &r, err)) == 1)
 		exchange(w, r, x[1], m->at);
 out:
 	free(x);
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
 
 /* ---- the ends ---- */

@@ -267,60 +267,19 @@ ws_shapes_desc(struct ws_shapes *s, struct ws_shape *sh, struct ws_err *err)
 
 /* ---- the relation frame ---- */
 
-static uint8_t
-column_flags(const struct ws_attr *a)
-{
-	return (uint8_t)((a->flags & WS_ATT_NOTNULL ? WS_COL_NOTNULL : 0) |
-	                 (a->flags & WS_ATT_IDENTITY ? WS_COL_IDENTITY : 0) |
-	                 (a->flags & WS_ATT_PKEY ? WS_COL_PKEY : 0) |
-	                 (a->flags & (WS_ATT_STORED | WS_ATT_VIRTUAL) ? WS_COL_GENERATED : 0) |
-	                 (a->flags & WS_ATT_MISSING && a->missing ? WS_COL_MISSING : 0));
-}
-
 /* Without a handle: what counts when shapes are compared. */
 static void
 put_relation(const struct ws_shape *sh, uint32_t handle, struct ws_buf *out)
 {
-	const struct ws_heapdesc *d = sh->desc;
-	const struct ws_rel *r = sh->rel;
 	struct ws_arena a = {0};
-	struct ws_c_relation c = {
-		.handle = handle,
-		.oid = r->oid,
-		.relkind = r->kind,
-		.replident = r->replident,
-		.nspname = r->nspname,
-		.name = r->name,
-		.root = sh->root ? sh->root->oid : 0,
-		.root_nspname = sh->root ? sh->root->nspname : "",
-		.root_name = sh->root ? sh->root->name : "",
-		.lsn = handle ? r->lsn : 0,
-		.ncols = d->ncols,
-		.cols = ws_arena_zalloc(&a, d->ncols * sizeof(struct ws_c_column)),
-	};
+	struct ws_c_relation c;
 
-	for (uint16_t i = 0; i < d->ncols; i++) {
-		const struct ws_heapcol *hc = &d->cols[i];
-		struct ws_c_column *col = &c.cols[i];
-
-		col->name = hc->attr->name;
-		col->attnum = hc->attnum;
-		col->kind = (uint8_t)hc->type.kind;
-		col->elem_kind = (uint8_t)hc->type.elem;
-		col->flags = column_flags(hc->attr);
-		col->typid = hc->attr->typid;
-		col->typmod = hc->attr->typmod;
-		col->typname = hc->attr->typname;
-		col->missing = hc->attr->missing;
+	ws_heapdesc_relation(sh->desc, sh->root, handle, &a, &c);
+	if (!handle) {
+		c.lsn = 0;
 		/* CLUSTER and VACUUM FULL forget missing values: nothing that a consumer must know. */
-		if (!handle)
-			col->flags &= (uint8_t)~WS_COL_MISSING;
-		if (!hc->type.enum_)
-			continue;
-		col->nlabels = (uint16_t)hc->type.enum_->nlabels;
-		col->labels = ws_arena_alloc(&a, col->nlabels * sizeof *col->labels);
-		for (uint16_t j = 0; j < col->nlabels; j++)
-			col->labels[j] = hc->type.enum_->labels[j].label;
+		for (uint16_t i = 0; i < c.ncols; i++)
+			c.cols[i].flags &= (uint8_t)~WS_COL_MISSING;
 	}
 	struct ws_change ev = {.type = WS_C_RELATION, .relation = &c};
 
