@@ -136,6 +136,13 @@ no_notice(void *arg, const PGresult *res)
 	ws_debug("server: %s", PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
 }
 
+/* What libpq takes for a connection string and not for a database's name. */
+static bool
+is_conninfo(const char *s)
+{
+	return strchr(s, '=') || !strncmp(s, "postgresql://", 13) || !strncmp(s, "postgres://", 11);
+}
+
 struct ws_pg *
 ws_pg_open(const struct ws_pg_opts *o, bool *needs_password, struct ws_err *err)
 {
@@ -155,7 +162,7 @@ ws_pg_open(const struct ws_pg_opts *o, bool *needs_password, struct ws_err *err)
 
 	if (needs_password)
 		*needs_password = false;
-	if (o->conninfo && strchr(o->conninfo, '=')) {
+	if (o->conninfo && is_conninfo(o->conninfo)) {
 		/* libpq's own message could quote a part of a password. */
 		PQconninfoOption *opts = PQconninfoParse(o->conninfo, NULL);
 

@@ -256,6 +256,8 @@ test_misc() {
   status_is 2 'nowhere to write' ws-receive -d "$(pg_conninfo src)"
   status_is 2 'a malformed connection string' ws-receive -D "$T/d" -d 'host=x secret word=y'
   unlike "$ERR" secret 'is not printed'
+  status_is 2 'a malformed connection URI' ws-receive -D "$T/d" -d 'postgresql://u:sec%zzret@h/db'
+  unlike "$ERR" 'zzret' 'is not printed, either'
 }
 
 test_old() {
