@@ -107,6 +107,15 @@ find_end(struct ws_walwriter *w, struct ws_err *err)
 	return rc;
 }
 
+static int
+sync_dir(struct ws_walwriter *w, struct ws_err *err)
+{
+	if (w->o.no_sync || ws_fsync_path(w->dir, err) == 0)
+		return 0;
+	w->broken = true;
+	return -1;
+}
+
 struct ws_walwriter *
 ws_walwriter_open(const char *dir, const struct ws_walwriter_opts *o, struct ws_err *err)
 {
@@ -124,7 +133,8 @@ ws_walwriter_open(const char *dir, const struct ws_walwriter_opts *o, struct ws_
 	w->fd = w->parent = -1;
 	w->lock = ws_lock_file(lock, err);
 	free(lock);
-	if (w->lock < 0 || find_end(w, err) != 0) {
+	/* Names that a killed writer made or changed may not be on disk yet. */
+	if (w->lock < 0 || find_end(w, err) != 0 || sync_dir(w, err) != 0) {
 		ws_walwriter_close(w);
 		return NULL;
 	}
@@ -141,15 +151,6 @@ ws_walwriter_close(struct ws_walwriter *w)
 		close(w->lock);
 	free(w->dir);
 	free(w);
-}
-
-static int
-sync_dir(struct ws_walwriter *w, struct ws_err *err)
-{
-	if (w->o.no_sync || ws_fsync_path(w->dir, err) == 0)
-		return 0;
-	w->broken = true;
-	return -1;
 }
 
 /* Syncs the growing segment.  After a failure the kernel may call the pages clean that it has not
