@@ -16,7 +16,10 @@ frame_begin(struct ws_buf *b, enum ws_change_type type)
 static void
 frame_end(struct ws_buf *b, size_t at)
 {
-	ws_store32(b->data + at, (uint32_t)(b->len - at - 4));
+	size_t n = b->len - at - 4;
+
+	/* Too long for a frame's length: no reader takes this one for another. */
+	ws_store32(b->data + at, n > UINT32_MAX ? UINT32_MAX : (uint32_t)n);
 }
 
 static void
@@ -109,7 +112,7 @@ ws_change_put_row(struct ws_buf *out, char op, uint32_t handle, uint64_t ordinal
 	ws_buf_reserve(out, 4 + n);
 	uint8_t *o = out->data + out->len;
 
-	ws_store32(o, (uint32_t)n);
+	ws_store32(o, n > UINT32_MAX ? UINT32_MAX : (uint32_t)n);
 	o[4] = WS_C_ROW;
 	o[5] = (uint8_t)op;
 	o[6] = (uint8_t)((new_ ? WS_ROW_NEW : 0) | (!old ? 0 : old_full ? WS_ROW_OLD_FULL : WS_ROW_OLD_KEY));
