@@ -7,6 +7,8 @@
 
 /* 1 when read, 0 when the file does not exist, -1 on error or a malformed file. */
 int ws_pos_read(const char *path, struct ws_pos *pos, struct ws_err *err);
+/* The same of a file whose line goes on with other words. */
+int ws_pos_read_first(const char *path, struct ws_pos *pos, struct ws_err *err);
 /* Durable before it returns 0 (unless sync is false). */
 int ws_pos_write(const char *path, struct ws_pos pos, bool sync, struct ws_err *err);
 /* Text form; out has room for 32 bytes. */

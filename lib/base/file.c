@@ -114,7 +114,7 @@ ws_mkdir_p(const char *path, int mode, struct ws_err *err)
 	char *s = ws_strdup(path);
 	int rc = 0;
 
-	for (char *p = s + 1; rc == 0; p++) {
+	for (char *p = s + (*s == '/'); rc == 0; p++) {
 		if (*p != '/' && *p)
 			continue;
 		char c = *p;

@@ -46,6 +46,24 @@ ws_pos_read(const char *path, struct ws_pos *pos, struct ws_err *err)
 }
 
 int
+ws_pos_read_first(const char *path, struct ws_pos *pos, struct ws_err *err)
+{
+	struct ws_buf b = {0};
+	int rc = ws_file_read(path, 65536, &b, err);
+
+	if (rc == 1) {
+		char *s = (char *)b.data, *lsn = strchr(s, ' '), *end = lsn ? strpbrk(lsn + 1, " \n") : NULL;
+
+		if (end)
+			*end = 0;
+		if (ws_pos_parse(s, pos) != 0)
+			rc = ws_err_op(err, "position_malformed", "%s: does not begin with a position (TLI LSN)", path);
+	}
+	ws_buf_free(&b);
+	return rc;
+}
+
+int
 ws_pos_write(const char *path, struct ws_pos pos, bool sync, struct ws_err *err)
 {
 	char s[40];

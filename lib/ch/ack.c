@@ -63,6 +63,12 @@ emit_sent(struct ws_emit *e, struct ws_pos p, struct ws_err *err)
 }
 
 int
+emit_sent_seen(struct ws_emit *e, struct ws_err *err)
+{
+	return emit_sent(e, e->o.load ? (struct ws_pos){e->load_tli, e->load_hi} : (struct ws_pos){e->tli, e->seen}, err);
+}
+
+int
 emit_ack(struct ws_emit *e, bool now, struct ws_err *err)
 {
 	struct ws_pos p = e->oldest ? e->oldest->before : e->last;
@@ -97,25 +103,12 @@ load_path(const struct ws_emit *e, ws_oid oid)
 int
 emit_loaded_read(struct ws_emit *e, ws_oid oid, ws_lsn *lsn, struct ws_err *err)
 {
-	struct ws_buf text = {0};
 	char *path = load_path(e, oid);
-	struct ws_pos p;
-	int rc = ws_file_read(path, 4096, &text, err);
+	struct ws_pos p = {0, 0};
+	int rc = ws_pos_read_first(path, &p, err);
 
-	*lsn = 0;
-	if (rc == 1) {
-		char *s = (char *)text.data, *sp = strchr(s, ' ');
-
-		sp = sp ? strchr(sp + 1, ' ') : NULL;
-		if (sp)
-			*sp = 0;
-		if (ws_pos_parse(s, &p) != 0)
-			rc = ws_err_op(err, "load_malformed", "%s: not TLI LSN NAME", path);
-		else
-			*lsn = p.lsn;
-	}
+	*lsn = rc == 1 ? p.lsn : 0;
 	free(path);
-	ws_buf_free(&text);
 	return rc < 0 ? -1 : 0;
 }
 

@@ -199,9 +199,9 @@ ch_batch_row(struct ws_emit *e, struct ch_tab *t, char op, const struct ws_value
 	struct ch_layout *l = b->layout;
 	unsigned __int128 version = (unsigned __int128)(t->phase == CH_LOAD ? t->snap.lsn : e->tx.commit_lsn) << 64 | ordinal;
 
-	/* Rows of one load would all be equal where the version is the key; no commit record starts at
-	 * an unaligned position. */
-	if (t->phase == CH_LOAD && t->append)
+	/* Rows of one load would all be equal where the version tells them apart, as a key or to count
+	 * what has arrived; no commit record starts at an unaligned position. */
+	if (t->phase == CH_LOAD && (t->append || t->history))
 		version = (unsigned __int128)(t->snap.lsn - 1) << 64 | ++t->loadseq;
 	for (int i = 0; i < l->n; i++) {
 		const struct ch_lcol *lc = &l->cols[i];
@@ -345,10 +345,8 @@ batch_done(struct ws_emit *e, struct ch_batch *b)
 static int
 batch_start(struct ws_emit *e, struct ch_batch *b, struct ws_err *err)
 {
-	/* Everything taken in so far may be in it: nothing above was sent. */
-	struct ws_pos seen = e->o.load ? (struct ws_pos){e->load_tli, e->load_hi} : (struct ws_pos){e->tli, e->seen};
-
-	if (emit_sent(e, seen, err) != 0)
+	/* Everything taken in so far may be in it. */
+	if (emit_sent_seen(e, err) != 0)
 		return -1;
 	if (b->attempt == 0 && batch_pack(e, b, err) != 0)
 		return -1;

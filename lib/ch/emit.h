@@ -89,7 +89,7 @@ struct ch_tab {
 	uint64_t flushed_us;
 	enum { CH_ROWS, CH_REPLACE, CH_LOAD } phase;
 	bool cut;              /* a history's rows after ack have been removed */
-	uint64_t loadseq;      /* rows of the snapshot so far, for append */
+	uint64_t loadseq;      /* rows of the snapshot so far, for append and history */
 	struct ws_c_snapshot snap;
 };
 
@@ -190,6 +190,8 @@ int ch_batch_due(const struct ws_emit *e, int most);
 /* ---- positions (ack.c) ---- */
 int emit_positions_open(struct ws_emit *e, struct ws_err *err);
 int emit_sent(struct ws_emit *e, struct ws_pos p, struct ws_err *err);
+/* Covers everything that was taken in: called before a batch or a statement leaves. */
+int emit_sent_seen(struct ws_emit *e, struct ws_err *err);
 /* Moves ack as far as batches allow; now: whatever the time since the last write. */
 int emit_ack(struct ws_emit *e, bool now, struct ws_err *err);
 int emit_loaded_read(struct ws_emit *e, ws_oid oid, ws_lsn *lsn, struct ws_err *err);

@@ -177,6 +177,8 @@ int
 emit_query(struct ws_emit *e, const struct ch_stmt *s, struct ws_buf *out, struct ws_err *err)
 {
 	if (!out) {
+		if (emit_sent_seen(e, err) != 0)
+			return -1;
 		*e->m_statements += 1;
 		ws_info("statement: %.200s", s->sql);
 	}

@@ -564,17 +564,21 @@ locate(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *rel, str
 	return make ? create(e, t, rel, err) : 0;
 }
 
-/* What was sent after the last acknowledged commit comes again, and a history would have it twice. */
+/* What was sent after the last acknowledged commit comes again, and a history would have it twice.
+ * An initial load above that commit does not come again: its rows stay. */
 static int
 history_cut(struct ws_emit *e, struct ch_tab *t, struct ws_err *err)
 {
 	struct ws_buf where = {0}, out = {0};
+	ws_lsn from;
 	int rc;
 
-	if (emit_gone(e, err) != 0)
+	if (emit_gone(e, err) != 0 || emit_loaded_read(e, t->oid, &from, err) != 0)
 		return -1;
+	if (from < e->start_ack.lsn)
+		from = e->start_ack.lsn;
 	ch_quote_name(&where, t->route.extra[WS_X_VERSION]);
-	ws_buf_printf(&where, " > bitShiftLeft(toUInt128(%" PRIu64 "), 64)", e->start_ack.lsn);
+	ws_buf_printf(&where, " > bitShiftLeft(toUInt128(%" PRIu64 "), 64)", from);
 	rc = emit_sql(e, &out, err, "SELECT count() FROM %s WHERE %s", t->target, ws_buf_cstr(&where));
 	if (rc == 0 && strcmp((char *)out.data, "0\n")) {
 		ws_info("table %s: removing rows after the last acknowledged commit, which come again", t->target);

@@ -122,22 +122,11 @@ static int
 is_loaded(struct copy *c, ws_oid oid, struct ws_err *err)
 {
 	char *path = ws_asprintf("%s/consumer/%s/load/%u", c->o->state, c->o->consumer, oid);
-	struct ws_buf b = {0};
 	struct ws_pos p;
-	char text[64] = "";
-	int rc = ws_file_read(path, 65536, &b, err);
+	int rc = ws_pos_read_first(path, &p, err);
 
-	if (rc == 1) {
-		/* TLI LSN destination */
-		char *s = ws_buf_cstr(&b), *lsn = strchr(s, ' '), *end = lsn ? strpbrk(lsn + 1, " \n") : NULL;
-
-		snprintf(text, sizeof text, "%.*s", end ? (int)(end - s) : 0, s);
-		if (ws_pos_parse(text, &p) != 0)
-			rc = ws_err_op(err, "load_malformed", "%s: not TLI LSN NAME", path);
-		else if (!c->lowest || p.lsn < c->lowest)
-			c->lowest = p.lsn;
-	}
-	ws_buf_free(&b);
+	if (rc == 1 && (!c->lowest || p.lsn < c->lowest))
+		c->lowest = p.lsn;
 	free(path);
 	return rc;
 }

@@ -278,6 +278,9 @@ EOF
   echo '1 0/00001040' >st.a/pos/ack.c1
   status_is 0 'and its replay' emit st.a <st.bin
   is "$(rows public_t id,v)" $'4\tlive;5\tlive;' 'does the same'
+  { echo "$REL"; printf '%s\n' 'begin  703  0/2100  0/2140' 'T  1'; } | mk >cut.bin
+  status_is 1 'TRUNCATE of a transaction whose end does not come' emit st.a <cut.bin
+  is "$(pos st.a ack) $(pos st.a sent)" '1 0/00002000 1 0/00002140' 'is sent, and not acknowledged'
 
   { echo "$REL"; cat <<'EOF'; } | mk >st.bin
 begin  703  0/3000  0/3040
@@ -529,6 +532,31 @@ end  0/7000
 EOF
   status_is 0 'a table loaded again' emit st.a --load --routes routes <again.bin
   is "$(rows public_t id,v) $(pos st.a ack)" $'1\treloaded; 1 0/00006000' 'has the new rows; ack stays'
+  sed -i '1i table public.h deletes=history' routes
+  mk >h.bin <<'EOF'
+relation  1  16388  public.h  d  0/100  id:1:int8:nkp:20:-1
+snapshot  1  0/7000
+s  1  1
+s  1  2
+endsnapshot  1  0/7000
+end  0/7000
+EOF
+  status_is 0 'a history loaded above ack' emit st.a --load --routes routes <h.bin
+  mk >st.bin <<'EOF'
+relation  1  16388  public.h  d  0/100  id:1:int8:nkp:20:-1
+begin  702  0/6F00  0/6F40
+I  1  2
+commit
+begin  703  0/7100  0/7140
+I  1  3
+commit
+end  0/8000
+EOF
+  status_is 0 'and its stream' emit st.a --routes routes <st.bin
+  is "$(ch 'SELECT id, _op FROM shop.public_h ORDER BY id' | tr '\n' ';')" $'1\tS;2\tS;3\tI;' 'keep every row once'
+  echo '1 0/00006000' >st.a/pos/ack.c1
+  status_is 0 'and its replay' emit st.a --routes routes <st.bin
+  is "$(ch 'SELECT id, _op FROM shop.public_h ORDER BY id' | tr '\n' ';')" $'1\tS;2\tS;3\tI;' 'adds none'
   fresh
   ch 'CREATE DATABASE shop'
   ch 'CREATE TABLE shop.public_t (id Int64, v String, _version UInt128, _is_deleted UInt8) ENGINE = ReplacingMergeTree(_version, _is_deleted) ORDER BY id'

@@ -75,7 +75,18 @@ test_positions(void **state)
 		assert_int_equal(ws_pos_parse(bad[i], &q), -1);
 	assert_int_equal(ws_file_replace(path, "garbage", 7, 0600, false, &err), 0);
 	assert_int_equal(ws_pos_read(path, &q, &err), -1);
+	/* With other words behind it. */
+	assert_int_equal(ws_pos_read_first("no/such/file", &q, &err), 0);
+	assert_int_equal(ws_file_replace(path, "7 0/ABC `a`.`b c`\n", 18, 0600, false, &err), 0);
+	assert_int_equal(ws_pos_read_first(path, &q, &err), 1);
+	assert_int_equal(q.tli, 7);
+	assert_int_equal(q.lsn, 0xABC);
+	assert_int_equal(ws_pos_read(path, &q, &err), -1);
+	assert_int_equal(ws_file_replace(path, "7\n", 2, 0600, false, &err), 0);
+	assert_int_equal(ws_pos_read_first(path, &q, &err), -1);
+	assert_string_equal(err.reason, "position_malformed");
 	assert_int_equal(err.status, WS_EOPERATOR);
+	assert_int_equal(ws_mkdir_p("", 0700, &err), -1);
 	unlink(path);
 	rmdir(dir);
 }

@@ -173,6 +173,69 @@ test_watermark(void **state)
 	emitter_free(&e);
 }
 
+/* A statement, too, leaves only when sent covers it. */
+static void
+test_sent_seen(void **state)
+{
+	struct ws_emit e;
+	struct ws_pos p;
+	char *path = ws_asprintf("%s/pos/sent.seen", dir);
+
+	(void)state;
+	emitter(&e);
+	e.o.consumer = "seen";
+	assert_int_equal(emit_positions_open(&e, &err), 0);
+	assert_int_equal(emit_sent_seen(&e, &err), 0);
+	assert_int_equal(ws_pos_read(path, &p, &err), 0);
+	e.tli = 3;
+	e.seen = 0x508;
+	e.last = (struct ws_pos){3, 0x408};
+	assert_int_equal(emit_sent_seen(&e, &err), 0);
+	assert_int_equal(ws_pos_read(path, &p, &err), 1);
+	assert_int_equal(p.tli, 3);
+	assert_int_equal(p.lsn, 0x508);
+	/* It never goes back. */
+	e.seen = 0x500;
+	assert_int_equal(emit_sent_seen(&e, &err), 0);
+	assert_int_equal(ws_pos_read(path, &p, &err), 1);
+	assert_int_equal(p.lsn, 0x508);
+	free(path);
+	emitter_free(&e);
+}
+
+/* Rows of a history's load are told apart: an unknown outcome is settled by counting a batch's. */
+static void
+test_history_load(void **state)
+{
+	struct ws_emit e;
+	struct ch_desc d;
+
+	(void)state;
+	emitter(&e);
+	struct ch_tab *t = table(&e);
+
+	describe(&d, plain);
+	assert_int_equal(emit_layout(&e, t, &rel, &d, &err), 0);
+	assert_int_equal(emit_tab_bind(&e, t, &rel, &err), 0);
+	t->history = true;
+	t->phase = CH_LOAD;
+	t->snap.lsn = 0x5000;
+	insert(&e, t, 0);
+	insert(&e, t, 0);
+	unsigned __int128 first = e.newest->vmax;
+
+	assert_true(e.newest->vmin < first);
+	t->open = NULL;
+	insert(&e, t, 0);
+	assert_true(e.newest->vmin > first);
+	/* Below everything that is streamed behind the load. */
+	assert_true(e.newest->vmax < (unsigned __int128)0x5000 << 64);
+	ch_batch_drop_all(&e);
+	emit_tab_free(t);
+	ch_desc_fini(&d);
+	emitter_free(&e);
+}
+
 /* ---- the comment ---- */
 
 static void
@@ -400,7 +463,9 @@ test_check(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_watermark), cmocka_unit_test(test_note), cmocka_unit_test(test_shape),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_watermark),
+		cmocka_unit_test(test_sent_seen),
+		cmocka_unit_test(test_history_load), cmocka_unit_test(test_note), cmocka_unit_test(test_shape),
 	                                   cmocka_unit_test(test_check)};
 	int rc;
 
