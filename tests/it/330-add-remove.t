@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Tables added to and removed from a running consumer.
+. "$(dirname "$0")/lib/it.sh"
+. "$IT_LIB/pipe.sh"
+
+add_remove() {
+  S=$T/state$PG_MAJOR
+  ch_start ch
+  pg_new src
+  sql src 'CREATE TABLE a (id int PRIMARY KEY)' 'INSERT INTO a VALUES (1)' \
+    'CREATE TABLE b (id int PRIMARY KEY, v text)' "INSERT INTO b SELECT g, 'old' FROM generate_series(1, 3000) g"
+  printf 'table public.a\n' >"$T/routes"
+  ok 'a consumer of one table' pipe_init src --routes "$T/routes" || return
+  is "$(ch "SELECT count() FROM system.tables WHERE database = 'postgres' AND name = 'public_b'")" 0 'the other is left out'
+  sql src 'DELETE FROM b WHERE id <= 1000' "UPDATE b SET v = 'new' WHERE id > 2500"
+  printf 'table public.b\n' >>"$T/routes"
+  ok 'it is added' walshadow add public.b 2>>"$T/add.err"
+  sql src 'INSERT INTO b VALUES (5000, NULL)' 'INSERT INTO a VALUES (2)' 'DELETE FROM b WHERE id = 2000'
+  ok 'and goes on with the first' pipe_drain src
+  pipe_compare src postgres
+  status_is 2 'a consumer that is not there is refused' walshadow add --consumer none public.b
+  ok 'it is removed' walshadow remove public.b 2>>"$T/add.err"
+  wait_for -m 'the rule' grep -q '^exclude public.b' "$T/routes"
+  sql src 'INSERT INTO a VALUES (3)'
+  ok 'the first goes on' pipe_drain src
+  sql src 'DELETE FROM b' 'INSERT INTO a VALUES (4)'
+  ok 'without the removed one' pipe_drain src
+  is "$(ch 'SELECT count() FROM postgres.public_a FINAL')" 4 'whose rows arrive'
+  is "$(ch 'SELECT count() FROM postgres.public_b FINAL WHERE _is_deleted = 0')" 2000 'and whose old table stays'
+  ok 'it stops' pipe_stop
+  ch 'DROP DATABASE postgres'
+}
+
+for_majors add_remove
+done_testing
