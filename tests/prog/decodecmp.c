@@ -306,14 +306,17 @@ main(int argc, char **argv)
 	}
 	if (!ws_change_ended(reader)) {
 		printf("the stream has no end frame\n");
-		return 1;
-	}
-	if (shows)
-		return 0;
-	if (next_expected()) {
+		rc = 1;
+	} else if (!shows && next_expected()) {
 		printf("after %ld lines ws-decode has no more, PostgreSQL: %.2000s\n", nlines, line);
-		return 1;
+		rc = 1;
+	} else if (!shows) {
+		printf("same: %ld lines, %ld toast values filled in\n", nlines, nfilled);
 	}
-	printf("same: %ld lines, %ld toast values filled in\n", nlines, nfilled);
-	return 0;
+	ws_change_reader_free(reader);
+	ws_buf_free(&text);
+	free(line);
+	if (expected)
+		fclose(expected);
+	return rc;
 }

@@ -190,6 +190,14 @@ main(int argc, char **argv)
 		reread += f->end - f->floor;
 		n++;
 	}
-	printf("restarts=%zu of %zu bytes=%zu reread=%" PRIu64 "\n", n, all.nfloors, all.text.len, reread);
+	size_t len = all.text.len;
+
+	ws_buf_free(&all.text);
+	ws_buf_free(&again.text);
+	ws_buf_free(&all.out);
+	ws_buf_free(&again.out);
+	free(all.floors);
+	ws_cathist_close(hist);
+	printf("restarts=%zu of %zu bytes=%zu reread=%" PRIu64 "\n", n, all.nfloors, len, reread);
 	return 0;
 }
