@@ -12,27 +12,32 @@
 
 #define CONFIG_MAX 65536
 
-static char *state, *consumer, *catalog, *database, *dbname, *encoding, *format, *start, *end, *memory, *scratch,
-    *toast;
+static char *state, *consumer, *catalog, *database, *dbname, *encoding, *format, *start, *end,
+	*memory, *scratch, *toast;
 static int trust_swaps;
 
 static const struct poptOption options[] = {
-    {"state", 0, POPT_ARG_STRING, &state, 0, "state directory (default $WALSHADOW_STATE)", "DIR"},
-    {"consumer", 'c', POPT_ARG_STRING, &consumer, 0, "live: decode for this consumer, following raw/", "NAME"},
-    {"catalog", 'D', POPT_ARG_STRING, &catalog, 0, "catalog history (default STATE/catalog)", "DIR"},
-    {"database", 0, POPT_ARG_STRING, &database, 0, "database (default the consumer's)", "OID"},
-    {"dbname", 'd', POPT_ARG_STRING, &dbname, 0, "its name, for the identity frame", "NAME"},
-    {"encoding", 'E', POPT_ARG_STRING, &encoding, 0, "its encoding, for the identity frame (UTF8)", "NAME"},
-    {"format", 'F', POPT_ARG_STRING, &format, 0, "binary (ws-change(5)) or json", "FORMAT"},
-    {"start", 's', POPT_ARG_STRING, &start, 0, "offline: first record", "LSN"},
-    {"end", 'e', POPT_ARG_STRING, &end, 0, "offline: no record that starts at or above", "LSN"},
-    {"memory", 'm', POPT_ARG_STRING, &memory, 0, "for positions of unfinished transactions (32MB)", "SIZE"},
-    {"scratch", 0, POPT_ARG_STRING, &scratch, 0, "folder for WAL read from a stream ($TMPDIR)", "DIR"},
-    {"toast-missing", 0, POPT_ARG_STRING, &toast, 0, "at a TOAST value of an earlier transaction: stop, or absent",
-     "WHAT"},
-    {"trust-swaps", 0, POPT_ARG_NONE, &trust_swaps, 0,
+	{"state", 0, POPT_ARG_STRING, &state, 0, "state directory (default $WALSHADOW_STATE)", "DIR"},
+	{"consumer", 'c', POPT_ARG_STRING, &consumer, 0,
+     "live: decode for this consumer, following raw/", "NAME"},
+	{"catalog", 'D', POPT_ARG_STRING, &catalog, 0, "catalog history (default STATE/catalog)",
+     "DIR"},
+	{"database", 0, POPT_ARG_STRING, &database, 0, "database (default the consumer's)", "OID"},
+	{"dbname", 'd', POPT_ARG_STRING, &dbname, 0, "its name, for the identity frame", "NAME"},
+	{"encoding", 'E', POPT_ARG_STRING, &encoding, 0, "its encoding, for the identity frame (UTF8)",
+     "NAME"},
+	{"format", 'F', POPT_ARG_STRING, &format, 0, "binary (ws-change(5)) or json", "FORMAT"},
+	{"start", 's', POPT_ARG_STRING, &start, 0, "offline: first record", "LSN"},
+	{"end", 'e', POPT_ARG_STRING, &end, 0, "offline: no record that starts at or above", "LSN"},
+	{"memory", 'm', POPT_ARG_STRING, &memory, 0, "for positions of unfinished transactions (32MB)",
+     "SIZE"},
+	{"scratch", 0, POPT_ARG_STRING, &scratch, 0, "folder for WAL read from a stream ($TMPDIR)",
+     "DIR"},
+	{"toast-missing", 0, POPT_ARG_STRING, &toast, 0,
+     "at a TOAST value of an earlier transaction: stop, or absent", "WHAT"},
+	{"trust-swaps", 0, POPT_ARG_NONE, &trust_swaps, 0,
      "take a table that took over another's file (pg_repack) as unchanged", NULL},
-    POPT_TABLEEND};
+	POPT_TABLEEND};
 
 static int
 parse_oid(const char *s, ws_oid *oid, struct ws_err *err)
@@ -104,7 +109,8 @@ check_live(struct ws_decoding_opts *o, int argc, struct ws_err *err)
 	if (!state)
 		return ws_err_usage(err, "--consumer needs --state or WALSHADOW_STATE");
 	if (argc || start || end)
-		return ws_err_usage(err, "a consumer reads the state's raw/ from its floor: no WAL, --start or --end");
+		return ws_err_usage(
+			err, "a consumer reads the state's raw/ from its floor: no WAL, --start or --end");
 	if (strchr(consumer, '/') || !*consumer)
 		return ws_err_usage(err, "--consumer: not a name: %s", consumer);
 	input = ws_asprintf("%s/raw", state);
@@ -147,7 +153,8 @@ check(struct ws_decoding_opts *o, int argc, const char **argv, struct ws_err *er
 static int
 run(int argc, const char **argv, struct ws_err *err)
 {
-	struct ws_decoding_opts o = {.fd = STDOUT_FILENO, .trust_swaps = trust_swaps, .scratch = scratch};
+	struct ws_decoding_opts o = {
+		.fd = STDOUT_FILENO, .trust_swaps = trust_swaps, .scratch = scratch};
 
 	if (check(&o, argc, argv, err) != 0 || ws_decoding_run(&o, err) != 0)
 		return err->status;

@@ -56,7 +56,8 @@ void ws_decoder_route(struct ws_decoder *d, ws_tli tli, ws_lsn from);
 
 /* The next record, in order.  1 taken; 0 not taken, since captured() said stop; -1 error, after
  * which the decoder is good for nothing but free. */
-int ws_decoder_record(struct ws_decoder *d, const struct ws_rec *rec, const struct ws_walver *ver, struct ws_err *err);
+int ws_decoder_record(struct ws_decoder *d, const struct ws_rec *rec, const struct ws_walver *ver,
+                      struct ws_err *err);
 
 /* Start of the first remembered record of all unfinished transactions; 0 when there is none. */
 ws_lsn ws_decoder_oldest(const struct ws_decoder *d);

@@ -117,7 +117,8 @@ by_oid(const void *a, const void *b)
 static const struct ws_birth *
 birth_of(const struct ws_chain *c, ws_oid file)
 {
-	const struct ws_chain_file *f = c->nbirths ? bsearch(&file, c->by_file, c->nbirths, sizeof *f, by_oid) : NULL;
+	const struct ws_chain_file *f =
+		c->nbirths ? bsearch(&file, c->by_file, c->nbirths, sizeof *f, by_oid) : NULL;
 
 	return f ? &c->births[f->birth] : NULL;
 }
@@ -232,7 +233,8 @@ settle_made(struct walk *w, const struct ws_chain_inval *m, struct ws_err *err)
 
 /* Whose new file is this birth?  0: not told by this record. */
 static int
-new_file_owner(struct walk *w, const struct ws_chain_inval *m, ws_oid file, struct rel **out, struct ws_err *err)
+new_file_owner(struct walk *w, const struct ws_chain_inval *m, ws_oid file, struct rel **out,
+               struct ws_err *err)
 {
 	ws_oid owner = 0;
 	size_t candidates = 0;
@@ -306,13 +308,15 @@ takes(struct walk *w, const struct rel *t, const struct rel *x, ws_lsn at, struc
 	if (rc != 2)
 		return rc;
 	return ws_err_op(err, "filenode_chain",
-	                 "whether %s (oid %u) took the file %u at " WS_LSN_FMT " cannot be told from the WAL",
+	                 "whether %s (oid %u) took the file %u at " WS_LSN_FMT
+	                 " cannot be told from the WAL",
 	                 t->h.name ? t->h.name : "relation", t->oid, x->cur, WS_LSN_ARG(at));
 }
 
 /* The relation that takes over x's file: 1 and *out, 0 none, -1. */
 static int
-taker(struct walk *w, struct rel **t, size_t n, const struct rel *x, ws_lsn at, struct rel **out, struct ws_err *err)
+taker(struct walk *w, struct rel **t, size_t n, const struct rel *x, ws_lsn at, struct rel **out,
+      struct ws_err *err)
 {
 	int rc = 0;
 
@@ -386,12 +390,14 @@ settle_end(struct walk *w, struct rel *r, struct ws_err *err)
 		return ws_err_op(err, b ? "filenode_chain" : "unknown_relation",
 		                 "%s (oid %u) has file %u at the commit that ends at " WS_LSN_FMT
 		                 ", but how it came to it is not in the transaction",
-		                 r->h.name ? r->h.name : "relation", r->oid, r->h.file_after, WS_LSN_ARG(in->commit));
+		                 r->h.name ? r->h.name : "relation", r->oid, r->h.file_after,
+		                 WS_LSN_ARG(in->commit));
 	if (!in->trust_swaps)
-		return ws_err_op(err, "filenode_swap",
-		                 "%s (oid %u) took over the file of relation %u in the commit that ends at " WS_LSN_FMT
-		                 " (pg_repack?): load the table again, or trust it by --trust-swaps",
-		                 r->h.name ? r->h.name : "relation", r->oid, owner, WS_LSN_ARG(in->commit));
+		return ws_err_op(
+			err, "filenode_swap",
+			"%s (oid %u) took over the file of relation %u in the commit that ends at " WS_LSN_FMT
+			" (pg_repack?): load the table again, or trust it by --trust-swaps",
+			r->h.name ? r->h.name : "relation", r->oid, owner, WS_LSN_ARG(in->commit));
 	for (size_t i = 0; i < in->ninvals; i++)
 		if (names(&in->invals[i], r->oid) && names(&in->invals[i], owner)) {
 			at = in->invals[i].at;
@@ -610,6 +616,7 @@ ws_chain_place(const struct ws_chain *c, ws_oid file, ws_lsn lsn, ws_oid *rel)
 	*rel = later ? later->rel : c->owner[b - c->births];
 	if (*rel)
 		return ws_chain_judge(c, file, lsn, *rel);
-	return c->ndropped && bsearch(&file, c->dropped, c->ndropped, sizeof file, by_oid) ? WS_PLACE_GONE
-	                                                                                    : WS_PLACE_UNKNOWN;
+	return c->ndropped && bsearch(&file, c->dropped, c->ndropped, sizeof file, by_oid)
+	           ? WS_PLACE_GONE
+	           : WS_PLACE_UNKNOWN;
 }

@@ -52,7 +52,8 @@ struct ws_chain_input {
 	int (*file)(void *arg, ws_oid file, bool after, ws_oid *oid, struct ws_err *err);
 	/* Does a change of pg_class between the two positions set rel's relfilenode to file?  1 yes,
 	 * 0 no, 2 cannot be told, -1. */
-	int (*sets_file)(void *arg, ws_lsn from, ws_lsn to, ws_oid rel, ws_oid file, struct ws_err *err);
+	int (*sets_file)(void *arg, ws_lsn from, ws_lsn to, ws_oid rel, ws_oid file,
+	                 struct ws_err *err);
 	void *arg;
 };
 

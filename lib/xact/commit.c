@@ -56,11 +56,13 @@ one(struct ws_decoder *d, ws_lsn at, struct ws_err *err)
 		return ws_row_record(d, rec, err);
 	if (ws_record_parse(rec, &r, err) != 0)
 		return -1;
-	return rec->rmid == WS_RM_SEQ ? ws_ev_sequence(d, &r, true, err) : ws_ev_message(d, &r, true, err);
+	return rec->rmid == WS_RM_SEQ ? ws_ev_sequence(d, &r, true, err)
+	                              : ws_ev_message(d, &r, true, err);
 }
 
 static int
-records_merged(struct ws_decoder *d, struct ws_ddl *g, struct ws_xtx **tx, size_t n, struct ws_err *err)
+records_merged(struct ws_decoder *d, struct ws_ddl *g, struct ws_xtx **tx, size_t n,
+               struct ws_err *err)
 {
 	struct ws_merge m;
 	ws_lsn at;
@@ -93,7 +95,8 @@ records(struct ws_decoder *d, struct ws_ddl *g, struct ws_xtx **tx, size_t n, st
 /* ---- the commit ---- */
 
 static int
-send(struct ws_decoder *d, const struct ws_xactrec *x, bool mine, struct ws_xtx **tx, size_t n, struct ws_err *err)
+send(struct ws_decoder *d, const struct ws_xactrec *x, bool mine, struct ws_xtx **tx, size_t n,
+     struct ws_err *err)
 {
 	struct ws_ddl g;
 	bool ddl = mine;
@@ -120,9 +123,10 @@ send(struct ws_decoder *d, const struct ws_xactrec *x, bool mine, struct ws_xtx 
 	}
 	ws_toastmap_reset(&d->toast);
 	if (rc == 0 && d->nspecs)
-		rc = ws_err_op(err, "speculative_insert", "the speculative insert at " WS_LSN_FMT " was never confirmed, but "
-		               "its transaction committed at " WS_LSN_FMT, WS_LSN_ARG(d->specs[0].at),
-		               WS_LSN_ARG(d->begin.commit_lsn));
+		rc = ws_err_op(err, "speculative_insert",
+		               "the speculative insert at " WS_LSN_FMT " was never confirmed, but "
+		               "its transaction committed at " WS_LSN_FMT,
+		               WS_LSN_ARG(d->specs[0].at), WS_LSN_ARG(d->begin.commit_lsn));
 	if (rc == 0)
 		ws_ev_commit(d);
 	return rc;
@@ -143,7 +147,8 @@ admit(struct ws_decoder *d, ws_lsn end, bool *skip, struct ws_err *err)
 		goto out;
 	rc = ws_cathist_captured(d->o.cat, d->o.db, &first, NULL, err);
 	if (rc == 0)
-		return ws_err_op(err, "catalog_missing", "the catalog history has nothing of database %u", d->o.db);
+		return ws_err_op(err, "catalog_missing", "the catalog history has nothing of database %u",
+		                 d->o.db);
 	if (rc > 0)
 		d->first_capture = first.lsn;
 out:
@@ -152,9 +157,11 @@ out:
 }
 
 int
-ws_commit(struct ws_decoder *d, const struct ws_record *r, const struct ws_xactrec *x, struct ws_err *err)
+ws_commit(struct ws_decoder *d, const struct ws_record *r, const struct ws_xactrec *x,
+          struct ws_err *err)
 {
-	struct ws_xtx *few[16], **tx = x->nsubxids < 16 ? few : ws_malloc((x->nsubxids + 1) * sizeof *tx);
+	struct ws_xtx *few[16],
+		**tx = x->nsubxids < 16 ? few : ws_malloc((x->nsubxids + 1) * sizeof *tx);
 	size_t n = members(d, x, tx);
 	struct ws_boundary b = {0};
 	bool skip = false;

@@ -132,14 +132,15 @@ compare(struct ws_ddl *g, struct ws_ddlrel *r, struct ws_err *err)
 	} else if (was && !r->after) {
 		r->what = 'D';
 	} else if (was) {
-		ws_warn("%s.%s is unlogged from " WS_LSN_FMT " on: its changes are not in the WAL", r->after->rel->nspname,
-		        r->after->rel->name, WS_LSN_ARG(g->end));
+		ws_warn("%s.%s is unlogged from " WS_LSN_FMT " on: its changes are not in the WAL",
+		        r->after->rel->nspname, r->after->rel->name, WS_LSN_ARG(g->end));
 	}
 	return 0;
 }
 
 int
-ws_ddl_init(struct ws_ddl *g, struct ws_decoder *d, const struct ws_xactrec *x, bool mine, struct ws_err *err)
+ws_ddl_init(struct ws_ddl *g, struct ws_decoder *d, const struct ws_xactrec *x, bool mine,
+            struct ws_err *err)
 {
 	memset(g, 0, sizeof *g);
 	g->d = d;
@@ -154,7 +155,8 @@ ws_ddl_init(struct ws_ddl *g, struct ws_decoder *d, const struct ws_xactrec *x, 
 	ws_decoder_epoch(d);
 	ws_shapes_as_of(&d->shapes, g->end);
 	for (size_t i = 0; i < g->nrels; i++)
-		if (take(g, g->rels[i].oid, &g->rels[i].after, err) != 0 || compare(g, &g->rels[i], err) != 0)
+		if (take(g, g->rels[i].oid, &g->rels[i].after, err) != 0 ||
+		    compare(g, &g->rels[i], err) != 0)
 			return -1;
 	return 0;
 }
@@ -220,7 +222,8 @@ chain_sets_file(void *arg, ws_lsn from, ws_lsn to, ws_oid rel, ws_oid file, stru
 	struct ws_ddl *g = arg;
 	struct ws_pgclass where = {.from = from, .to = to, .oldest = g->oldest, .db = g->d->o.db};
 
-	if (class_file(g, g->start, &where.class_before, err) != 0 || class_file(g, g->end, &where.class_after, err) != 0)
+	if (class_file(g, g->start, &where.class_before, err) != 0 ||
+	    class_file(g, g->end, &where.class_after, err) != 0)
 		return -1;
 	return ws_pgclass_find(&g->d->rd, &where, rel, file, err);
 }
@@ -258,8 +261,8 @@ read_inval(struct ws_ddl *g, ws_lsn at, struct ws_chain_inval *out, struct ws_er
 
 /* Births and invalidations of the whole tree, in order, and what the commit removes. */
 static int
-gather(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, size_t n, struct ws_chain_input *in,
-       struct ws_err *err)
+gather(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, size_t n,
+       struct ws_chain_input *in, struct ws_err *err)
 {
 	size_t nbirths = 0, ninvals = 0;
 
@@ -298,7 +301,8 @@ gather(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, size_t 
 }
 
 int
-ws_ddl_chain(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, size_t n, struct ws_err *err)
+ws_ddl_chain(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, size_t n,
+             struct ws_err *err)
 {
 	struct ws_chain_input in = {
 		.commit = g->end,
@@ -343,12 +347,14 @@ ws_ddl_marks(struct ws_ddl *g, ws_lsn lsn, struct ws_err *err)
 {
 	struct ws_decoder *d = g->d;
 
-	while (g->has_chain && d->next_mark < g->chain.nmarks && g->chain.marks[d->next_mark].at < lsn) {
+	while (g->has_chain && d->next_mark < g->chain.nmarks &&
+	       g->chain.marks[d->next_mark].at < lsn) {
 		const struct ws_mark *m = &g->chain.marks[d->next_mark++];
 		struct ws_shape *sh;
 		int rc = ws_shapes_rel(&d->shapes, m->rel, &sh, err);
 
-		if (rc < 0 || (rc == 1 && sh->cls == WS_REL_USER && ws_ev_replace(d, m->begin, sh, err) != 0))
+		if (rc < 0 ||
+		    (rc == 1 && sh->cls == WS_REL_USER && ws_ev_replace(d, m->begin, sh, err) != 0))
 			return -1;
 	}
 	return 0;
@@ -405,7 +411,8 @@ ws_ddl_schema(struct ws_ddl *g, struct ws_err *err)
 
 			if (!r->what || (must_wait(r, held, nheld) && !circle))
 				continue;
-			rc = ws_ev_schema(g->d, r->what, r->what == 'C' ? NULL : r->before, r->what == 'D' ? NULL : r->after, err);
+			rc = ws_ev_schema(g->d, r->what, r->what == 'C' ? NULL : r->before,
+			                  r->what == 'D' ? NULL : r->after, err);
 			r->what = 0;
 			left--;
 			circle = false;

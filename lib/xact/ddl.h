@@ -22,9 +22,11 @@ struct ws_ddl {
 
 /* Collects the changed relations, begins the shapes' next epoch.  mine: the commit is a boundary
  * of our database. */
-int ws_ddl_init(struct ws_ddl *g, struct ws_decoder *d, const struct ws_xactrec *x, bool mine, struct ws_err *err);
+int ws_ddl_init(struct ws_ddl *g, struct ws_decoder *d, const struct ws_xactrec *x, bool mine,
+                struct ws_err *err);
 /* Builds the chain, when there is something to be told by one. */
-int ws_ddl_chain(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, size_t n, struct ws_err *err);
+int ws_ddl_chain(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, size_t n,
+                 struct ws_err *err);
 int ws_ddl_schema(struct ws_ddl *g, struct ws_err *err);
 /* Sends the replace marks that stand before lsn. */
 int ws_ddl_marks(struct ws_ddl *g, ws_lsn lsn, struct ws_err *err);

@@ -74,7 +74,8 @@ int ws_skim_wanted(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err
 void ws_decoder_epoch(struct ws_decoder *d);
 
 /* ---- commit.c ---- */
-int ws_commit(struct ws_decoder *d, const struct ws_record *r, const struct ws_xactrec *x, struct ws_err *err);
+int ws_commit(struct ws_decoder *d, const struct ws_record *r, const struct ws_xactrec *x,
+              struct ws_err *err);
 void ws_abort(struct ws_decoder *d, const struct ws_xactrec *x);
 
 /* ---- quick.c ---- */
@@ -95,18 +96,22 @@ int ws_row_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, 
 /* ---- oldshape.c ---- */
 
 /* In a transaction with a chain: what reads a tuple of sh at d->row_lsn (rows.c's decode). */
-int ws_row_old_desc(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t, struct ws_heapdesc **desc,
-                    struct ws_err *err);
+int ws_row_old_desc(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t,
+                    struct ws_heapdesc **desc, struct ws_err *err);
 
 void ws_row_old_forget(struct ws_decoder *d);
 
 /* ---- events.c ---- */
 int ws_ev_begin(struct ws_decoder *d, struct ws_err *err); /* the frame, when not yet sent */
 int ws_ev_flush(struct ws_decoder *d, struct ws_err *err); /* when out is large */
-int ws_ev_truncate(struct ws_decoder *d, const struct ws_heaprec *h, ws_lsn lsn, struct ws_err *err);
-int ws_ev_message(struct ws_decoder *d, const struct ws_record *r, bool transactional, struct ws_err *err);
-int ws_ev_sequence(struct ws_decoder *d, const struct ws_record *r, bool transactional, struct ws_err *err);
-int ws_ev_schema(struct ws_decoder *d, char what, struct ws_shape *before, struct ws_shape *after, struct ws_err *err);
+int
+ws_ev_truncate(struct ws_decoder *d, const struct ws_heaprec *h, ws_lsn lsn, struct ws_err *err);
+int ws_ev_message(struct ws_decoder *d, const struct ws_record *r, bool transactional,
+                  struct ws_err *err);
+int ws_ev_sequence(struct ws_decoder *d, const struct ws_record *r, bool transactional,
+                   struct ws_err *err);
+int ws_ev_schema(struct ws_decoder *d, char what, struct ws_shape *before, struct ws_shape *after,
+                 struct ws_err *err);
 int ws_ev_replace(struct ws_decoder *d, bool begin, struct ws_shape *sh, struct ws_err *err);
 void ws_ev_commit(struct ws_decoder *d);
 

@@ -79,10 +79,11 @@ ws_ev_truncate(struct ws_decoder *d, const struct ws_heaprec *h, ws_lsn lsn, str
 		struct ws_change c = {
 			.type = WS_C_TRUNCATE,
 			.truncate = {.ordinal = ++d->ordinal,
-		                     .flags = (uint8_t)((h->flags & WS_HR_CASCADE ? WS_TRUNCATE_CASCADE : 0) |
-		                                        (h->flags & WS_HR_RESTART_SEQS ? WS_TRUNCATE_RESTART : 0)),
-		                     .nhandles = n,
-		                     .handles = handles},
+		                 .flags =
+		                     (uint8_t)((h->flags & WS_HR_CASCADE ? WS_TRUNCATE_CASCADE : 0) |
+		                               (h->flags & WS_HR_RESTART_SEQS ? WS_TRUNCATE_RESTART : 0)),
+		                 .nhandles = n,
+		                 .handles = handles},
 		};
 
 		d->st.truncates++;
@@ -95,7 +96,8 @@ ws_ev_truncate(struct ws_decoder *d, const struct ws_heaprec *h, ws_lsn lsn, str
 /* ---- schema, replace ---- */
 
 int
-ws_ev_schema(struct ws_decoder *d, char what, struct ws_shape *before, struct ws_shape *after, struct ws_err *err)
+ws_ev_schema(struct ws_decoder *d, char what, struct ws_shape *before, struct ws_shape *after,
+             struct ws_err *err)
 {
 	if (ws_ev_begin(d, err) != 0 ||
 	    (before && ws_shapes_describe(&d->shapes, before, d->o.out, err) != 0) ||
@@ -103,8 +105,8 @@ ws_ev_schema(struct ws_decoder *d, char what, struct ws_shape *before, struct ws
 		return -1;
 	struct ws_change c = {
 		.type = WS_C_SCHEMA,
-		.schema = {++d->ordinal, what, after ? after->rel->oid : before->rel->oid, before ? before->handle : 0,
-	                   after ? after->handle : 0},
+		.schema = {++d->ordinal, what, after ? after->rel->oid : before->rel->oid,
+	               before ? before->handle : 0, after ? after->handle : 0},
 	};
 
 	d->st.schemas++;
@@ -127,9 +129,11 @@ ws_ev_replace(struct ws_decoder *d, bool begin, struct ws_shape *sh, struct ws_e
 
 /* ---- messages, sequences ---- */
 
-/* xl_logical_message: db @0, transactional @4, prefix size @8 (NUL included), size @16, then both. */
+/* xl_logical_message: db @0, transactional @4, prefix size @8 (NUL included), size @16, then both.
+ */
 int
-ws_ev_message(struct ws_decoder *d, const struct ws_record *r, bool transactional, struct ws_err *err)
+ws_ev_message(struct ws_decoder *d, const struct ws_record *r, bool transactional,
+              struct ws_err *err)
 {
 	struct ws_cursor c = ws_cursor(r->main, r->main_len);
 	ws_oid db = ws_cur_u32(&c);
@@ -140,15 +144,16 @@ ws_ev_message(struct ws_decoder *d, const struct ws_record *r, bool transactiona
 	const uint8_t *content = prefix && len <= r->main_len ? ws_cur_bytes(&c, len) : NULL;
 
 	if (!content || prefix[plen - 1] != 0 || memchr(prefix, 0, plen - 1))
-		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": malformed logical message", WS_LSN_ARG(r->rec->start));
+		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": malformed logical message",
+		                 WS_LSN_ARG(r->rec->start));
 	if (db != d->o.db)
 		return 0;
 	if (transactional && ws_ev_begin(d, err) != 0)
 		return -1;
 	struct ws_change ev = {
 		.type = WS_C_MESSAGE,
-		.message = {transactional ? ++d->ordinal : 0, transactional, r->rec->start, (const char *)prefix, content,
-	                    (uint32_t)len},
+		.message = {transactional ? ++d->ordinal : 0, transactional, r->rec->start,
+	                (const char *)prefix, content, (uint32_t)len},
 	};
 
 	d->st.messages++;
@@ -158,13 +163,15 @@ ws_ev_message(struct ws_decoder *d, const struct ws_record *r, bool transactiona
 /* xl_seq_rec: locator; then the sequence's tuple with its header: hoff @22, last_value, log_cnt,
  * is_called (commands/sequence.h). */
 int
-ws_ev_sequence(struct ws_decoder *d, const struct ws_record *r, bool transactional, struct ws_err *err)
+ws_ev_sequence(struct ws_decoder *d, const struct ws_record *r, bool transactional,
+               struct ws_err *err)
 {
 	const uint8_t *t = r->main + 12;
 	struct ws_shape *sh = NULL;
 
 	if (r->main_len < 12 + 24 || t[22] < 23 || r->main_len < 12u + t[22] + 17)
-		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": malformed sequence record", WS_LSN_ARG(r->rec->start));
+		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": malformed sequence record",
+		                 WS_LSN_ARG(r->rec->start));
 	struct ws_locator loc = {ws_le32(r->main), ws_le32(r->main + 4), ws_le32(r->main + 8)};
 
 	if (loc.db != d->o.db || ws_row_file(d, &loc, r->rec->start, false, &sh, err) != 0)
@@ -176,8 +183,8 @@ ws_ev_sequence(struct ws_decoder *d, const struct ws_record *r, bool transaction
 	t += t[22];
 	struct ws_change ev = {
 		.type = WS_C_SEQUENCE,
-		.sequence = {transactional ? ++d->ordinal : 0, r->rec->start, sh->rel->oid, sh->rel->nspname, sh->rel->name,
-	                     (int64_t)ws_le64(t), t[16] != 0},
+		.sequence = {transactional ? ++d->ordinal : 0, r->rec->start, sh->rel->oid,
+	                 sh->rel->nspname, sh->rel->name, (int64_t)ws_le64(t), t[16] != 0},
 	};
 
 	d->st.sequences++;

@@ -18,7 +18,8 @@
 #define SAY_US   10000000u
 
 int
-ws_live_open(struct ws_live *l, const char *state, const char *consumer, ws_oid db, struct ws_err *err)
+ws_live_open(struct ws_live *l, const char *state, const char *consumer, ws_oid db,
+             struct ws_err *err)
 {
 	char *pos = ws_asprintf("%s/pos", state);
 	int rc = -1;

@@ -15,7 +15,8 @@ struct ws_live {
 	int inotify; /* -1: polled */
 };
 
-int ws_live_open(struct ws_live *l, const char *state, const char *consumer, ws_oid db, struct ws_err *err);
+int ws_live_open(struct ws_live *l, const char *state, const char *consumer, ws_oid db,
+                 struct ws_err *err);
 void ws_live_close(struct ws_live *l);
 
 /* Waits for floor.NAME and captured.DB to exist.  1 they do, 0 stop, -1. */

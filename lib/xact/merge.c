@@ -82,7 +82,8 @@ sift_down(struct ws_merge *m, size_t i)
 }
 
 int
-ws_merge_init(struct ws_merge *m, struct ws_decoder *d, struct ws_xtx **tx, size_t n, ws_lsn limit, struct ws_err *err)
+ws_merge_init(struct ws_merge *m, struct ws_decoder *d, struct ws_xtx **tx, size_t n, ws_lsn limit,
+              struct ws_err *err)
 {
 	memset(m, 0, sizeof *m);
 	m->d = d;

@@ -20,7 +20,8 @@ struct ws_merge {
 	struct ws_posread rd;
 };
 
-int ws_merge_init(struct ws_merge *m, struct ws_decoder *d, struct ws_xtx **tx, size_t n, ws_lsn limit, struct ws_err *err);
+int ws_merge_init(struct ws_merge *m, struct ws_decoder *d, struct ws_xtx **tx, size_t n,
+                  ws_lsn limit, struct ws_err *err);
 /* 1 a position, 0 no more, -1. */
 int ws_merge_next(struct ws_merge *m, ws_lsn *at, struct ws_err *err);
 void ws_merge_fini(struct ws_merge *m);

@@ -56,8 +56,8 @@ make(struct ws_decoder *d, struct ws_shape *sh, struct ws_err *err)
 }
 
 int
-ws_row_old_desc(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t, struct ws_heapdesc **desc,
-                struct ws_err *err)
+ws_row_old_desc(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t,
+                struct ws_heapdesc **desc, struct ws_err *err)
 {
 	int natts = WS_TUPLE_NATTS(t);
 
@@ -67,10 +67,11 @@ ws_row_old_desc(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple
 		return -1;
 	for (int i = natts > d->old_natts ? natts : d->old_natts; i < sh->rel->natts; i++)
 		if (!(sh->rel->attrs[i].flags & (WS_ATT_DROPPED | WS_ATT_MISSING | WS_ATT_VIRTUAL)))
-			return ws_err_op(err, "missing_value",
-			                 "%s.%s, column %s: added and the table copied in the transaction of the row at "
-			                 WS_LSN_FMT ", whose value for it is not known any more; load the table again",
-			                 sh->rel->nspname, sh->rel->name, sh->rel->attrs[i].name, WS_LSN_ARG(d->row_lsn));
+			return ws_err_op(
+				err, "missing_value",
+				"%s.%s, column %s: added and the table copied in the transaction of the row "
+			    "at " WS_LSN_FMT ", whose value for it is not known any more; load the table again",
+				sh->rel->nspname, sh->rel->name, sh->rel->attrs[i].name, WS_LSN_ARG(d->row_lsn));
 	*desc = d->old_desc;
 	return 0;
 }

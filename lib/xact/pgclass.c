@@ -2,8 +2,8 @@
  *
  * An invalidation record that names a table and a transient one can mean that they exchanged files,
  * or just that both were touched (a foreign key between them).  The update of the table's row in
- * pg_class tells: it is logged a few records before the invalidation, as a difference to the old row
- * (access/heap/heapam.c: log_heap_update), whole, or in the page's image. */
+ * pg_class tells: it is logged a few records before the invalidation, as a difference to the old
+ * row (access/heap/heapam.c: log_heap_update), whole, or in the page's image. */
 #include <string.h>
 
 #include "pgclass.h"
@@ -56,7 +56,8 @@ image_sets(const struct ws_block *b, uint16_t off, ws_oid rel, ws_oid file)
 
 	if (off == 0 || PAGE_HDR + 4u * off > WS_PAGE_SIZE || ws_fpi_restore(b, page, &ignored) != 0)
 		return false;
-	uint32_t lp = ws_le32(page + PAGE_HDR + 4u * (off - 1u)); /* ItemIdData: offset 15, flags 2, length 15 */
+	uint32_t lp =
+		ws_le32(page + PAGE_HDR + 4u * (off - 1u)); /* ItemIdData: offset 15, flags 2, length 15 */
 	size_t at = lp & 0x7fff, len = lp >> 17;
 
 	if (len < WS_TUPLE_HDR_SIZE || at + len > WS_PAGE_SIZE || page[at + 22] > len)
@@ -93,7 +94,8 @@ ws_pgclass_sets(const struct ws_record *r, ws_oid rel, ws_oid file)
 }
 
 int
-ws_pgclass_find(struct ws_posread *rd, const struct ws_pgclass *where, ws_oid rel, ws_oid file, struct ws_err *err)
+ws_pgclass_find(struct ws_posread *rd, const struct ws_pgclass *where, ws_oid rel, ws_oid file,
+                struct ws_err *err)
 {
 	ws_lsn at = where->to;
 	ws_xid xid;

@@ -15,6 +15,7 @@ struct ws_pgclass {
 };
 
 /* Walks back from where->to.  1 yes, 0 no, 2 cannot be told, -1. */
-int ws_pgclass_find(struct ws_posread *rd, const struct ws_pgclass *where, ws_oid rel, ws_oid file, struct ws_err *err);
+int ws_pgclass_find(struct ws_posread *rd, const struct ws_pgclass *where, ws_oid rel, ws_oid file,
+                    struct ws_err *err);
 
 #endif

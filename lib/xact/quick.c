@@ -48,7 +48,8 @@ delete_flags(uint8_t f)
 static uint16_t
 update_flags(uint8_t f)
 {
-	return (uint16_t)((f & 0x04 ? WS_HR_OLD_FULL : 0) | (f & 0x08 ? WS_HR_OLD_KEY : 0) | (f & 0x10 ? WS_HR_NEW : 0));
+	return (uint16_t)((f & 0x04 ? WS_HR_OLD_FULL : 0) | (f & 0x08 ? WS_HR_OLD_KEY : 0) |
+	                  (f & 0x10 ? WS_HR_NEW : 0));
 }
 
 struct body {
@@ -62,7 +63,8 @@ headers(const struct ws_rec *rec, struct ws_heaprec *h, struct body *b)
 {
 	const uint8_t *p = rec->data + WS_REC_HDR_SIZE, *end = rec->data + rec->tot_len;
 
-	if (rec->tot_len < WS_REC_HDR_SIZE + 22 || p[0] != 0 || p[1] & (WS_BKP_HAS_IMAGE | SAME_REL | 0x0F))
+	if (rec->tot_len < WS_REC_HDR_SIZE + 22 || p[0] != 0 ||
+	    p[1] & (WS_BKP_HAS_IMAGE | SAME_REL | 0x0F))
 		return false;
 	b->data_len = ws_le16(p + 2);
 	if (!(p[1] & WS_BKP_HAS_DATA) != !b->data_len)
@@ -117,7 +119,8 @@ ws_quick_heap(const struct ws_rec *rec, struct ws_heaprec *h)
 		h->old_off = ws_le16(b.main + 4);
 		h->off = ws_le16(b.main + 12);
 		h->flags |= update_flags(b.main[7]);
-		if (h->flags & (WS_HR_OLD_FULL | WS_HR_OLD_KEY) && !tuple(b.main + 14, b.main_len - 14, &h->old))
+		if (h->flags & (WS_HR_OLD_FULL | WS_HR_OLD_KEY) &&
+		    !tuple(b.main + 14, b.main_len - 14, &h->old))
 			return false;
 		break;
 	case DELETE:
@@ -127,7 +130,8 @@ ws_quick_heap(const struct ws_rec *rec, struct ws_heaprec *h)
 		h->off = ws_le16(b.main + 4);
 		h->old_blkno = 0;
 		h->flags |= delete_flags(b.main[7]);
-		return !(h->flags & (WS_HR_OLD_FULL | WS_HR_OLD_KEY)) || tuple(b.main + 8, b.main_len - 8, &h->old);
+		return !(h->flags & (WS_HR_OLD_FULL | WS_HR_OLD_KEY)) ||
+		       tuple(b.main + 8, b.main_len - 8, &h->old);
 	default:
 		return false;
 	}

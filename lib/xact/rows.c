@@ -21,15 +21,17 @@ static int
 unknown(const struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, struct ws_err *err)
 {
 	return ws_err_op(err, "unknown_relation",
-	                 "the row at " WS_LSN_FMT " is of file %u/%u/%u, which no relation of the catalog history has "
-	                 "(transaction %u, commit at " WS_LSN_FMT ")", WS_LSN_ARG(lsn), loc->spc, loc->db, loc->rel,
-	                 d->begin.xid, WS_LSN_ARG(d->begin.commit_lsn));
+	                 "the row at " WS_LSN_FMT
+	                 " is of file %u/%u/%u, which no relation of the catalog history has "
+	                 "(transaction %u, commit at " WS_LSN_FMT ")",
+	                 WS_LSN_ARG(lsn), loc->spc, loc->db, loc->rel, d->begin.xid,
+	                 WS_LSN_ARG(d->begin.commit_lsn));
 }
 
 /* A file older than the transaction, or made in it without our having seen that. */
 static int
-older_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool has_data, struct ws_shape **sh,
-           struct ws_err *err)
+older_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool has_data,
+           struct ws_shape **sh, struct ws_err *err)
 {
 	ws_oid oid;
 	int rc = ws_cathist_filenode(d->o.cat, d->o.db, loc->rel, d->begin.commit_lsn, &oid, err);
@@ -54,8 +56,8 @@ older_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool 
 }
 
 static int
-chained_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool has_data, struct ws_shape **sh,
-             struct ws_err *err)
+chained_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool has_data,
+             struct ws_shape **sh, struct ws_err *err)
 {
 	ws_oid oid;
 
@@ -76,8 +78,8 @@ chained_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, boo
 }
 
 int
-ws_row_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool has_data, struct ws_shape **sh,
-            struct ws_err *err)
+ws_row_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool has_data,
+            struct ws_shape **sh, struct ws_err *err)
 {
 	*sh = NULL;
 	if (d->chain)
@@ -91,7 +93,8 @@ ws_row_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool
 
 /* The shape of a row's relation; NULL: not to be sent. */
 static int
-row_shape(struct ws_decoder *d, const struct ws_locator *loc, bool has_data, struct ws_shape **sh, struct ws_err *err)
+row_shape(struct ws_decoder *d, const struct ws_locator *loc, bool has_data, struct ws_shape **sh,
+          struct ws_err *err)
 {
 	struct ws_rowfile *f = &d->files[loc->rel % WS_ROWFILES];
 
@@ -111,7 +114,8 @@ row_shape(struct ws_decoder *d, const struct ws_locator *loc, bool has_data, str
 /* ---- TOAST ---- */
 
 static int
-toast_insert(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_heaprec *h, ws_lsn lsn, struct ws_err *err)
+toast_insert(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_heaprec *h,
+             ws_lsn lsn, struct ws_err *err)
 {
 	struct ws_toast_chunk c;
 
@@ -121,7 +125,8 @@ toast_insert(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_he
 	if (ws_toast_chunk_parse(&h->new_, &c, err) != 0)
 		return ws_err_prefix(err, WS_LSN_FMT ": %s", WS_LSN_ARG(lsn), sh->rel->name);
 	if (!ws_toastmap_add(&d->toast, sh->rel->oid, c.id, c.seq, lsn))
-		return ws_err_op(err, "toast_corrupt", WS_LSN_FMT ": chunk %d of value %u in %s does not follow the one before",
+		return ws_err_op(err, "toast_corrupt",
+		                 WS_LSN_FMT ": chunk %d of value %u in %s does not follow the one before",
 		                 WS_LSN_ARG(lsn), c.seq, c.id, sh->rel->name);
 	return 0;
 }
@@ -134,17 +139,20 @@ toast_chunk(struct ws_decoder *d, ws_lsn lsn, const struct ws_toast_ptr *p, uint
 	struct ws_record r;
 	struct ws_heaprec h;
 
-	if (ws_posread_rec(&d->rd_toast, lsn, err) != 0 || ws_record_parse(&d->rd_toast.rec, &r, err) != 0 ||
-	    ws_heaprec_parse(&r, &h, err) < 0 || ws_toast_chunk_parse(&h.new_, c, err) != 0)
+	if (ws_posread_rec(&d->rd_toast, lsn, err) != 0 ||
+	    ws_record_parse(&d->rd_toast.rec, &r, err) != 0 || ws_heaprec_parse(&r, &h, err) < 0 ||
+	    ws_toast_chunk_parse(&h.new_, c, err) != 0)
 		return -1;
 	if (c->id != p->valueid || c->seq != (int32_t)seq)
-		return ws_err_op(err, "toast_corrupt", WS_LSN_FMT ": not chunk %u of value %u", WS_LSN_ARG(lsn), seq, p->valueid);
+		return ws_err_op(err, "toast_corrupt", WS_LSN_FMT ": not chunk %u of value %u",
+		                 WS_LSN_ARG(lsn), seq, p->valueid);
 	return 0;
 }
 
 /* ws_toast_fn */
 static int
-toast_fetch(void *arg, const struct ws_toast_ptr *p, struct ws_arena *a, const uint8_t **data, struct ws_err *err)
+toast_fetch(void *arg, const struct ws_toast_ptr *p, struct ws_arena *a, const uint8_t **data,
+            struct ws_err *err)
 {
 	struct ws_decoder *d = arg;
 	const struct ws_toastval *v = ws_toastmap_find(&d->toast, p->toastrelid, p->valueid);
@@ -166,7 +174,8 @@ toast_fetch(void *arg, const struct ws_toast_ptr *p, struct ws_arena *a, const u
 		have += c.len;
 	}
 	if (have != p->extsize)
-		return ws_err_op(err, "toast_corrupt", "value %u of TOAST table %u has %u bytes in its chunks, not %u",
+		return ws_err_op(err, "toast_corrupt",
+		                 "value %u of TOAST table %u has %u bytes in its chunks, not %u",
 		                 p->valueid, p->toastrelid, have, p->extsize);
 	*data = out;
 	return 1;
@@ -174,8 +183,8 @@ toast_fetch(void *arg, const struct ws_toast_ptr *p, struct ws_arena *a, const u
 
 /* Values that neither the record nor the transaction has: a whole old row has them inline. */
 static int
-fill_absent(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_value *old, bool old_full,
-            struct ws_value *v, struct ws_err *err)
+fill_absent(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_value *old,
+            bool old_full, struct ws_value *v, struct ws_err *err)
 {
 	for (uint16_t i = 0; i < sh->desc->ncols; i++) {
 		if (v[i].state != WS_V_ABSENT)
@@ -184,9 +193,12 @@ fill_absent(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_val
 			v[i] = old[i];
 		else if (!d->o.allow_absent)
 			return ws_err_op(err, "toast_missing",
-			                 "%s.%s, column %s: the row at " WS_LSN_FMT " keeps a TOAST value that an earlier "
-			                 "transaction wrote, and its identity does not carry it (REPLICA IDENTITY FULL does)",
-			                 sh->rel->nspname, sh->rel->name, sh->desc->cols[i].attr->name, WS_LSN_ARG(d->row_lsn));
+			                 "%s.%s, column %s: the row at " WS_LSN_FMT
+			                 " keeps a TOAST value that an earlier "
+			                 "transaction wrote, and its identity does not carry it (REPLICA "
+			                 "IDENTITY FULL does)",
+			                 sh->rel->nspname, sh->rel->name, sh->desc->cols[i].attr->name,
+			                 WS_LSN_ARG(d->row_lsn));
 	}
 	return 0;
 }
@@ -194,8 +206,8 @@ fill_absent(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_val
 /* ---- rows ---- */
 
 static int
-decode(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t, unsigned flags, struct ws_value *v,
-       struct ws_err *err)
+decode(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t, unsigned flags,
+       struct ws_value *v, struct ws_err *err)
 {
 	struct ws_heapenv env = {&d->arena, toast_fetch, d};
 	struct ws_heapdesc *desc = sh->desc;
@@ -209,8 +221,8 @@ decode(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t, unsi
 }
 
 static int
-put_row(struct ws_decoder *d, struct ws_shape *sh, char op, const struct ws_tuple *new_, const struct ws_tuple *old,
-        bool old_full, struct ws_err *err)
+put_row(struct ws_decoder *d, struct ws_shape *sh, char op, const struct ws_tuple *new_,
+        const struct ws_tuple *old, bool old_full, struct ws_err *err)
 {
 	if ((!d->begun && ws_ev_begin(d, err) != 0) ||
 	    (!sh->handle && ws_shapes_describe(&d->shapes, sh, d->o.out, err) != 0))
@@ -225,20 +237,23 @@ put_row(struct ws_decoder *d, struct ws_shape *sh, char op, const struct ws_tupl
 		return -1;
 	if (d->absent && old_full && fill_absent(d, sh, NULL, false, d->vold, err) != 0)
 		return -1;
-	ws_change_put_row(d->o.out, op, sh->handle, ++d->ordinal, sh->desc->ncols, new_ ? d->vnew : NULL,
-	                  old ? d->vold : NULL, old_full);
+	ws_change_put_row(d->o.out, op, sh->handle, ++d->ordinal, sh->desc->ncols,
+	                  new_ ? d->vnew : NULL, old ? d->vold : NULL, old_full);
 	return d->o.out->len >= d->o.flush_at ? ws_ev_flush(d, err) : 0;
 }
 
 static int
 no_tuple(const struct ws_decoder *d, const struct ws_shape *sh, struct ws_err *err)
 {
-	return ws_err_op(err, "wal_level", "%s.%s: the row at " WS_LSN_FMT " was logged without what logical decoding "
-	                 "needs (wal_level below logical)", sh->rel->nspname, sh->rel->name, WS_LSN_ARG(d->row_lsn));
+	return ws_err_op(err, "wal_level",
+	                 "%s.%s: the row at " WS_LSN_FMT " was logged without what logical decoding "
+	                 "needs (wal_level below logical)",
+	                 sh->rel->nspname, sh->rel->name, WS_LSN_ARG(d->row_lsn));
 }
 
 static int
-multi_insert(struct ws_decoder *d, struct ws_shape *sh, const struct ws_heaprec *h, struct ws_err *err)
+multi_insert(struct ws_decoder *d, struct ws_shape *sh, const struct ws_heaprec *h,
+             struct ws_err *err)
 {
 	struct ws_heap_multi m = ws_heap_multi(h);
 	struct ws_tuple t;
@@ -284,8 +299,8 @@ static struct ws_spec *
 spec_find(struct ws_decoder *d, const struct ws_heaprec *h, ws_xid xid)
 {
 	for (unsigned i = d->nspecs; i-- > 0;)
-		if (d->specs[i].xid == xid && d->specs[i].file == h->loc.rel && d->specs[i].blkno == h->blkno &&
-		    d->specs[i].off == h->off)
+		if (d->specs[i].xid == xid && d->specs[i].file == h->loc.rel &&
+		    d->specs[i].blkno == h->blkno && d->specs[i].off == h->off)
 			return &d->specs[i];
 	return NULL;
 }
@@ -298,7 +313,8 @@ spec_forget(struct ws_decoder *d, struct ws_spec *s)
 
 /* More than one can wait only where an index expression inserts again. */
 static int
-spec_begin(struct ws_decoder *d, const struct ws_heaprec *h, const struct ws_rec *rec, struct ws_err *err)
+spec_begin(struct ws_decoder *d, const struct ws_heaprec *h, const struct ws_rec *rec,
+           struct ws_err *err)
 {
 	if (d->nspecs == WS_SPECS_MAX)
 		return ws_err_op(err, "speculative_insert", "the speculative insert at " WS_LSN_FMT
@@ -321,7 +337,8 @@ spec_confirm(struct ws_decoder *d, const struct ws_heaprec *h, ws_xid xid, struc
 	d->row_lsn = s->at;
 	spec_forget(d, s);
 	if (ws_posread_rec(&d->rd, d->row_lsn, err) != 0 || ws_record_parse(&d->rd.rec, &r, err) != 0 ||
-	    ws_heaprec_parse(&r, &ins, err) < 0 || row_shape(d, &ins.loc, ins.flags & WS_HR_NEW, &sh, err) != 0)
+	    ws_heaprec_parse(&r, &ins, err) < 0 ||
+	    row_shape(d, &ins.loc, ins.flags & WS_HR_NEW, &sh, err) != 0)
 		return -1;
 	return sh ? user_row(d, sh, &ins, err) : 0;
 }

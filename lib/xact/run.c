@@ -37,8 +37,8 @@ put_identity(struct ws_run *r, struct ws_err *err)
 {
 	struct ws_change c = {
 		.type = WS_C_IDENTITY,
-		.identity = {r->cluster.system_id, r->tli, r->db, (uint16_t)r->cluster.major, r->o->dbname ? r->o->dbname : "",
-	                     r->o->encoding ? r->o->encoding : "UTF8"},
+		.identity = {r->cluster.system_id, r->tli, r->db, (uint16_t)r->cluster.major,
+	                 r->o->dbname ? r->o->dbname : "", r->o->encoding ? r->o->encoding : "UTF8"},
 	};
 
 	ws_change_put_header(&r->out);
@@ -112,7 +112,8 @@ look_after(struct ws_run *r, bool now, struct ws_err *err)
 
 		ws_scratch_prune(&r->scratch, oldest && oldest < r->done.lsn ? oldest : r->done.lsn);
 	}
-	if (r->live && (ws_live_floor(r->live, r->sent.lsn, now, err) != 0 || ws_live_read(r->live, r->done, now, err) != 0))
+	if (r->live && (ws_live_floor(r->live, r->sent.lsn, now, err) != 0 ||
+	                ws_live_read(r->live, r->done, now, err) != 0))
 		return -1;
 	return ws_metrics_write(ws_tool_metrics(), now ? 0 : 1, err);
 }
@@ -184,7 +185,8 @@ records(struct ws_run *r, struct ws_err *err)
 		if (rc != 1)
 			return rc;
 		r->done = (struct ws_pos){rec.tli, rec.end};
-		if (rec.rmid == WS_RM_XACT && ws_decoder_last_commit(r->dec) == rec.end && rec.end > r->sent.lsn)
+		if (rec.rmid == WS_RM_XACT && ws_decoder_last_commit(r->dec) == rec.end &&
+		    rec.end > r->sent.lsn)
 			note_sent(r, r->done);
 		if (r->out.len >= FLUSH_AT && ws_run_flush(r, err) != 0)
 			return -1;
@@ -199,7 +201,8 @@ begin(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
 	struct ws_pos first = r->start.lsn ? r->start : (struct ws_pos){c->tli, c->lsn};
 
 	if (c->lsn > first.lsn)
-		return ws_err_op(err, "wal_missing", "WAL begins at " WS_LSN_FMT ", it is needed from " WS_LSN_FMT,
+		return ws_err_op(err, "wal_missing",
+		                 "WAL begins at " WS_LSN_FMT ", it is needed from " WS_LSN_FMT,
 		                 WS_LSN_ARG(c->lsn), WS_LSN_ARG(first.lsn));
 	if (!ws_walsrc_cluster(r->src, &r->cluster))
 		return ws_err_usage(err, "the WAL does not say which cluster it is of");
@@ -229,11 +232,13 @@ switch_timeline(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *er
 
 	if (r->sent.lsn > at)
 		return ws_err_op(err, "published_past_fork",
-		                 "timeline %u ends at " WS_LSN_FMT ", but changes up to " WS_LSN_FMT " of it were sent", r->tli,
-		                 WS_LSN_ARG(at), WS_LSN_ARG(r->sent.lsn));
+		                 "timeline %u ends at " WS_LSN_FMT ", but changes up to " WS_LSN_FMT
+		                 " of it were sent",
+		                 r->tli, WS_LSN_ARG(at), WS_LSN_ARG(r->sent.lsn));
 	if (r->done.lsn > at)
-		return ws_err_temp(err, "timeline %u ends at " WS_LSN_FMT ", which was read past: starting again", r->tli,
-		                   WS_LSN_ARG(at));
+		return ws_err_temp(
+			err, "timeline %u ends at " WS_LSN_FMT ", which was read past: starting again", r->tli,
+			WS_LSN_ARG(at));
 	struct ws_change ev = {.type = WS_C_TIMELINE, .timeline = {r->tli, c->tli, at}};
 
 	ws_info("timeline switch: timeline=%u lsn=" WS_LSN_FMT, c->tli, WS_LSN_ARG(at));
@@ -249,7 +254,8 @@ switch_timeline(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *er
 static int
 chunk(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
 {
-	if ((!r->reader && begin(r, c, err) != 0) || (c->tli != r->tli && switch_timeline(r, c, err) != 0))
+	if ((!r->reader && begin(r, c, err) != 0) ||
+	    (c->tli != r->tli && switch_timeline(r, c, err) != 0))
 		return -1;
 	if (ws_run_place(r, c, err) != 0)
 		return -1;
@@ -274,7 +280,8 @@ chunk(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
 static int
 idle(struct ws_run *r, struct ws_err *err)
 {
-	if (r->dec && (progress(r, err) != 0 || ws_run_flush(r, err) != 0 || look_after(r, false, err) != 0))
+	if (r->dec &&
+	    (progress(r, err) != 0 || ws_run_flush(r, err) != 0 || look_after(r, false, err) != 0))
 		return -1;
 	if (!r->live)
 		return ws_walsrc_wait(r->src, 100, err);

@@ -57,7 +57,8 @@ open_seg(struct ws_scratch *s, ws_tli tli, ws_lsn seg, struct ws_err *err)
 }
 
 int
-ws_scratch_put(struct ws_scratch *s, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n, struct ws_err *err)
+ws_scratch_put(struct ws_scratch *s, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
+               struct ws_err *err)
 {
 	while (n) {
 		ws_lsn seg = ws_seg_start(lsn, s->segsize);

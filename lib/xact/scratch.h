@@ -20,7 +20,8 @@ struct ws_scratch {
 };
 
 int ws_scratch_open(struct ws_scratch *s, const char *parent, uint32_t segsize, struct ws_err *err);
-int ws_scratch_put(struct ws_scratch *s, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n, struct ws_err *err);
+int ws_scratch_put(struct ws_scratch *s, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
+                   struct ws_err *err);
 /* Nothing below is needed any more. */
 void ws_scratch_prune(struct ws_scratch *s, ws_lsn below);
 void ws_scratch_close(struct ws_scratch *s);

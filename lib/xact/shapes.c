@@ -194,7 +194,8 @@ ws_shapes_rel(struct ws_shapes *s, ws_oid oid, struct ws_shape **out, struct ws_
 }
 
 int
-ws_shapes_file(struct ws_shapes *s, const struct ws_locator *loc, struct ws_shape **out, struct ws_err *err)
+ws_shapes_file(struct ws_shapes *s, const struct ws_locator *loc, struct ws_shape **out,
+               struct ws_err *err)
 {
 	struct ws_shapeslot *p = slot(&s->files, &s->files_mask, &s->files_used, loc->rel);
 	struct ws_shape *sh = NULL;
@@ -250,7 +251,8 @@ lookup_type(void *arg, ws_oid oid, const struct ws_type **t, struct ws_err *err)
 }
 
 struct ws_heapdesc *
-ws_shapes_reader(struct ws_shapes *s, struct ws_shape *sh, const struct ws_rel *rel, struct ws_err *err)
+ws_shapes_reader(struct ws_shapes *s, struct ws_shape *sh, const struct ws_rel *rel,
+                 struct ws_err *err)
 {
 	struct type_lookup l = {s, sh};
 
@@ -300,7 +302,8 @@ ws_shapes_describe(struct ws_shapes *s, struct ws_shape *sh, struct ws_buf *out,
 }
 
 int
-ws_shapes_same(struct ws_shapes *s, struct ws_shape *a, struct ws_shape *b, bool *same, struct ws_err *err)
+ws_shapes_same(struct ws_shapes *s, struct ws_shape *a, struct ws_shape *b, bool *same,
+               struct ws_err *err)
 {
 	struct ws_buf x = {0}, y = {0};
 

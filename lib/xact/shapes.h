@@ -68,15 +68,19 @@ ws_shapes_epoch(struct ws_shapes *s)
  * 0 there is none, -1 error. */
 int ws_shapes_rel(struct ws_shapes *s, ws_oid oid, struct ws_shape **out, struct ws_err *err);
 /* The relation that a file belongs to; the tablespace must fit. */
-int ws_shapes_file(struct ws_shapes *s, const struct ws_locator *loc, struct ws_shape **out, struct ws_err *err);
+int ws_shapes_file(struct ws_shapes *s, const struct ws_locator *loc, struct ws_shape **out,
+                   struct ws_err *err);
 /* Makes desc. */
 int ws_shapes_desc(struct ws_shapes *s, struct ws_shape *sh, struct ws_err *err);
 /* What reads tuples as rel, a relation with sh's types that outlives it; the caller's. */
-struct ws_heapdesc *ws_shapes_reader(struct ws_shapes *s, struct ws_shape *sh, const struct ws_rel *rel, struct ws_err *err);
+struct ws_heapdesc *ws_shapes_reader(struct ws_shapes *s, struct ws_shape *sh,
+                                     const struct ws_rel *rel, struct ws_err *err);
 /* Appends the relation frame when the shape has no handle yet. */
-int ws_shapes_describe(struct ws_shapes *s, struct ws_shape *sh, struct ws_buf *out, struct ws_err *err);
+int ws_shapes_describe(struct ws_shapes *s, struct ws_shape *sh, struct ws_buf *out,
+                       struct ws_err *err);
 /* True when consumers could not tell the two apart; both are made readable for it. */
-int ws_shapes_same(struct ws_shapes *s, struct ws_shape *a, struct ws_shape *b, bool *same, struct ws_err *err);
+int ws_shapes_same(struct ws_shapes *s, struct ws_shape *a, struct ws_shape *b, bool *same,
+                   struct ws_err *err);
 
 struct ws_shape *ws_shape_ref(struct ws_shape *sh);
 void ws_shape_unref(struct ws_shape *sh);

@@ -64,12 +64,14 @@ user_file(const struct ws_decoder *d, const struct ws_locator *loc)
 
 /* The main data alone. */
 static int
-main_data(const struct ws_rec *rec, struct ws_record *r, uint32_t least, const char *what, struct ws_err *err)
+main_data(const struct ws_rec *rec, struct ws_record *r, uint32_t least, const char *what,
+          struct ws_err *err)
 {
 	if (ws_record_parse(rec, r, err) != 0)
 		return -1;
 	if (r->main_len < least)
-		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": short %s record", WS_LSN_ARG(rec->start), what);
+		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": short %s record", WS_LSN_ARG(rec->start),
+		                 what);
 	return 0;
 }
 
@@ -91,7 +93,8 @@ sequence_wanted(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *e
 	struct ws_locator loc;
 	ws_oid oid;
 
-	if ((rec->info & 0xF0) != SEQ_LOG || !ws_rec_locator(rec->data, rec->tot_len, &loc) || !user_file(d, &loc))
+	if ((rec->info & 0xF0) != SEQ_LOG || !ws_rec_locator(rec->data, rec->tot_len, &loc) ||
+	    !user_file(d, &loc))
 		return 0;
 	int rc = ws_cathist_filenode(d->o.cat, d->o.db, loc.rel, rec->start, &oid, err);
 
@@ -237,18 +240,21 @@ skim_fpi(struct ws_decoder *d, const struct ws_rec *rec)
 /* ---- settings of the source ---- */
 
 static int
-check_wal_level(const struct ws_decoder *d, const struct ws_rec *rec, const struct ws_record *r, uint32_t at, struct ws_err *err)
+check_wal_level(const struct ws_decoder *d, const struct ws_rec *rec, const struct ws_record *r,
+                uint32_t at, struct ws_err *err)
 {
 	if (r->main_len < at + 4)
-		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": short record (XLOG %02X)", WS_LSN_ARG(rec->start),
-		                 rec->info);
+		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": short record (XLOG %02X)",
+		                 WS_LSN_ARG(rec->start), rec->info);
 	uint32_t level = ws_le32(r->main + at);
 
 	if (level >= WAL_LEVEL_LOGICAL || rec->end <= d->first_capture)
 		return 0;
 	return ws_err_op(err, "wal_level",
-	                 "the source runs with wal_level below logical from " WS_LSN_FMT " on: its changes carry no "
-	                 "keys; set wal_level=logical and load the tables again", WS_LSN_ARG(rec->start));
+	                 "the source runs with wal_level below logical from " WS_LSN_FMT
+	                 " on: its changes carry no "
+	                 "keys; set wal_level=logical and load the tables again",
+	                 WS_LSN_ARG(rec->start));
 }
 
 static int
@@ -312,8 +318,8 @@ skim_dbase(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
 		return -1;
 	if (ws_le32(r.main) != d->o.db)
 		return 0;
-	return ws_err_op(err, "database_dropped", "the database (oid %u) was dropped at " WS_LSN_FMT, d->o.db,
-	                 WS_LSN_ARG(rec->start));
+	return ws_err_op(err, "database_dropped", "the database (oid %u) was dropped at " WS_LSN_FMT,
+	                 d->o.db, WS_LSN_ARG(rec->start));
 }
 
 /* ---- things sent at their place, and ends of transactions ---- */
@@ -402,7 +408,8 @@ skim_xact(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
 }
 
 int
-ws_decoder_record(struct ws_decoder *d, const struct ws_rec *rec, const struct ws_walver *ver, struct ws_err *err)
+ws_decoder_record(struct ws_decoder *d, const struct ws_rec *rec, const struct ws_walver *ver,
+                  struct ws_err *err)
 {
 	int rc;
 

@@ -12,9 +12,30 @@
 /* ---- metrics ---- */
 
 enum metric {
-	M_COMMITS, M_INSERTS, M_UPDATES, M_DELETES, M_TRUNCATES, M_REPLACES, M_SCHEMAS, M_MESSAGES, M_SEQUENCES,
-	M_SKIPPED, M_VOIDED, M_NOT_SENT, M_RECORDS, M_MERGES, M_REAPED, M_BYTES, M_BLOCKED, M_READ_LSN, M_SENT_LSN,
-	M_ACK_LSN, M_OLDEST_LSN, M_UNFINISHED, M_MEMORY, M_COMMIT_TIME
+	M_COMMITS,
+	M_INSERTS,
+	M_UPDATES,
+	M_DELETES,
+	M_TRUNCATES,
+	M_REPLACES,
+	M_SCHEMAS,
+	M_MESSAGES,
+	M_SEQUENCES,
+	M_SKIPPED,
+	M_VOIDED,
+	M_NOT_SENT,
+	M_RECORDS,
+	M_MERGES,
+	M_REAPED,
+	M_BYTES,
+	M_BLOCKED,
+	M_READ_LSN,
+	M_SENT_LSN,
+	M_ACK_LSN,
+	M_OLDEST_LSN,
+	M_UNFINISHED,
+	M_MEMORY,
+	M_COMMIT_TIME
 };
 
 #define ROWS_HELP "Row changes sent."
@@ -27,44 +48,54 @@ static const struct {
 	[M_INSERTS] = {WS_COUNTER, "walshadow_decode_rows_total", "op=\"insert\"", ROWS_HELP},
 	[M_UPDATES] = {WS_COUNTER, "walshadow_decode_rows_total", "op=\"update\"", ROWS_HELP},
 	[M_DELETES] = {WS_COUNTER, "walshadow_decode_rows_total", "op=\"delete\"", ROWS_HELP},
-	[M_TRUNCATES] = {WS_COUNTER, "walshadow_decode_events_total", "event=\"truncate\"", "Other events sent."},
-	[M_REPLACES] = {WS_COUNTER, "walshadow_decode_events_total", "event=\"replace\"", "Other events sent."},
-	[M_SCHEMAS] = {WS_COUNTER, "walshadow_decode_events_total", "event=\"schema\"", "Other events sent."},
-	[M_MESSAGES] = {WS_COUNTER, "walshadow_decode_events_total", "event=\"message\"", "Other events sent."},
-	[M_SEQUENCES] = {WS_COUNTER, "walshadow_decode_events_total", "event=\"sequence\"", "Other events sent."},
+	[M_TRUNCATES] = {WS_COUNTER, "walshadow_decode_events_total", "event=\"truncate\"",
+                     "Other events sent."},
+	[M_REPLACES] = {WS_COUNTER, "walshadow_decode_events_total", "event=\"replace\"",
+                    "Other events sent."},
+	[M_SCHEMAS] = {WS_COUNTER, "walshadow_decode_events_total", "event=\"schema\"",
+                   "Other events sent."},
+	[M_MESSAGES] = {WS_COUNTER, "walshadow_decode_events_total", "event=\"message\"",
+                    "Other events sent."},
+	[M_SEQUENCES] = {WS_COUNTER, "walshadow_decode_events_total", "event=\"sequence\"",
+                     "Other events sent."},
 	[M_SKIPPED] = {WS_COUNTER, "walshadow_decode_skipped_transactions_total", "",
-	               "Transactions read again that were acknowledged before."},
+                   "Transactions read again that were acknowledged before."},
 	[M_VOIDED] = {WS_COUNTER, "walshadow_decode_voided_rows_total", "",
-	              "Rows that a rewrite in the same transaction superseded."},
+                  "Rows that a rewrite in the same transaction superseded."},
 	[M_NOT_SENT] = {WS_COUNTER, "walshadow_decode_unsent_records_total", "",
-	                "Records of materialized views and unlogged tables."},
+                    "Records of materialized views and unlogged tables."},
 	[M_RECORDS] = {WS_COUNTER, "walshadow_decode_records_total", "", "WAL records read."},
 	[M_MERGES] = {WS_COUNTER, "walshadow_decode_page_maps_total", "",
-	              "Position lists that became page maps to stay within the memory."},
-	[M_REAPED] = {WS_COUNTER, "walshadow_decode_reaped_total", "", "Transactions that crashed without an abort."},
+                  "Position lists that became page maps to stay within the memory."},
+	[M_REAPED] = {WS_COUNTER, "walshadow_decode_reaped_total", "",
+                  "Transactions that crashed without an abort."},
 	[M_BYTES] = {WS_COUNTER, "walshadow_decode_output_bytes_total", "", "Bytes written."},
 	[M_BLOCKED] = {WS_COUNTER, "walshadow_decode_output_blocked_seconds_total", "",
-	               "Time spent waiting for whoever reads the output."},
+                   "Time spent waiting for whoever reads the output."},
 	[M_READ_LSN] = {WS_GAUGE, "walshadow_decode_read_lsn", "", "End of the last record read."},
-	[M_SENT_LSN] = {WS_GAUGE, "walshadow_decode_sent_lsn", "", "Everything that commits at or below was put out."},
+	[M_SENT_LSN] = {WS_GAUGE, "walshadow_decode_sent_lsn", "",
+                    "Everything that commits at or below was put out."},
 	[M_ACK_LSN] = {WS_GAUGE, "walshadow_decode_ack_lsn", "", "Acknowledged position as last seen."},
 	[M_OLDEST_LSN] = {WS_GAUGE, "walshadow_decode_oldest_lsn", "",
-	                  "First record of the oldest unfinished transaction, or the position read."},
+                      "First record of the oldest unfinished transaction, or the position read."},
 	[M_UNFINISHED] = {WS_GAUGE, "walshadow_decode_unfinished_transactions", "",
-	                  "Unfinished (sub)transactions that wrote something."},
-	[M_MEMORY] = {WS_GAUGE, "walshadow_decode_position_bytes", "", "Memory for positions of unfinished transactions."},
+                      "Unfinished (sub)transactions that wrote something."},
+	[M_MEMORY] = {WS_GAUGE, "walshadow_decode_position_bytes", "",
+                  "Memory for positions of unfinished transactions."},
 	[M_COMMIT_TIME] = {WS_GAUGE, "walshadow_decode_commit_timestamp_seconds", "",
-	                   "Time of the last commit put out, by the source's clock."},
+                       "Time of the last commit put out, by the source's clock."},
 };
 
-_Static_assert(sizeof metrics / sizeof metrics[0] <= sizeof((struct ws_run *)0)->m / sizeof(double *),
+_Static_assert(sizeof metrics / sizeof metrics[0] <=
+                   sizeof((struct ws_run *)0)->m / sizeof(double *),
                "room for every metric");
 
 static void
 register_metrics(struct ws_run *r)
 {
 	for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
-		r->m[i] = ws_metric(ws_tool_metrics(), metrics[i].kind, metrics[i].name, metrics[i].labels, metrics[i].help);
+		r->m[i] = ws_metric(ws_tool_metrics(), metrics[i].kind, metrics[i].name, metrics[i].labels,
+		                    metrics[i].help);
 }
 
 void
@@ -117,7 +148,8 @@ place_input(struct ws_run *r, const char *input, const struct ws_walchunk *c, st
 	struct stat st;
 
 	if (!strcmp(input, "-") || compressed(input)) {
-		if (!r->scratch.dir && ws_scratch_open(&r->scratch, r->o->scratch, ws_walsrc_segsize(r->src), err) != 0)
+		if (!r->scratch.dir &&
+		    ws_scratch_open(&r->scratch, r->o->scratch, ws_walsrc_segsize(r->src), err) != 0)
 			return -1;
 		ws_decoder_dir(r->dec, r->scratch.dir);
 		return 0;
@@ -204,7 +236,8 @@ ws_decoding_run(const struct ws_decoding_opts *o, struct ws_err *err)
 		r->cat = ws_cathist_open(o->catalog, false, err);
 		rc = r->cat ? ws_cathist_captured(r->cat, r->db, NULL, NULL, err) : -1;
 		if (rc == 0)
-			rc = ws_err_op(err, "catalog_missing", "%s: nothing of database %u is captured", o->catalog, r->db);
+			rc = ws_err_op(err, "catalog_missing", "%s: nothing of database %u is captured",
+			               o->catalog, r->db);
 		if (rc == 1)
 			rc = ws_run_inputs(r, err);
 	}

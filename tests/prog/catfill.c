@@ -1,8 +1,8 @@
 /* Fills a catalog history from the source itself, for tests without a shadow:
  *   catfill CATALOG CONNINFO WALDIR
- * The server must be at rest: everything it has flushed is read.  The first call captures everything
- * at the flush position; each further one looks for boundaries since the last, and captures at
- * the newest, which therefore should be the only one that changed a shape. */
+ * The server must be at rest: everything it has flushed is read.  The first call captures
+ * everything at the flush position; each further one looks for boundaries since the last, and
+ * captures at the newest, which therefore should be the only one that changed a shape. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,8 +94,8 @@ capture(struct ws_pg *c, struct ws_pos at, struct ws_err *err)
 	const struct ws_catquery_want want = {.everything = true};
 	const struct ws_catquery_sink sink = {put_rel, put_type, none, none, rels_all, types_all, seen};
 
-	if (ws_cathist_begin(hist, db, at, err) != 0 || ws_catquery_read(c, &want, 0, &sink, err) != 0 ||
-	    ws_cathist_commit(hist, err) != 0)
+	if (ws_cathist_begin(hist, db, at, err) != 0 ||
+	    ws_catquery_read(c, &want, 0, &sink, err) != 0 || ws_cathist_commit(hist, err) != 0)
 		return -1;
 	printf("captured " WS_LSN_FMT " relations=%" PRIu32 "\n", WS_LSN_ARG(at.lsn), seen[0][0]);
 	free(seen[0]);
@@ -159,8 +159,10 @@ fill(const char *conninfo, const char *dir, struct ws_err *err)
 
 	if (!c || ws_catquery_setup(c, err) != 0)
 		return -1;
-	res = ws_pg_exec(c, "SELECT (SELECT oid FROM pg_database WHERE datname = current_database()), "
-	                 "pg_current_wal_flush_lsn(), timeline_id FROM pg_control_checkpoint()", "position", err);
+	res = ws_pg_exec(c,
+	                 "SELECT (SELECT oid FROM pg_database WHERE datname = current_database()), "
+	                 "pg_current_wal_flush_lsn(), timeline_id FROM pg_control_checkpoint()",
+	                 "position", err);
 	if (!res)
 		return -1;
 	db = (ws_oid)strtoul(PQgetvalue(res, 0, 0), NULL, 10);

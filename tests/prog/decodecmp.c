@@ -2,8 +2,8 @@
  *   decodecmp EXPECTED <STREAM
  *   decodecmp -p <STREAM
  * Prints the first difference and exits 1, or `same: N lines`.  Only where PostgreSQL printed
- * unchanged-toast-datum, any value is taken: ws-decode has it where PostgreSQL has not.  -p prints a
- * line an event, schema and replace events too, without transaction ids; a message of prefix
+ * unchanged-toast-datum, any value is taken: ws-decode has it where PostgreSQL has not.  -p prints
+ * a line an event, schema and replace events too, without transaction ids; a message of prefix
  * `step` is a heading. */
 #include <ctype.h>
 #include <errno.h>
@@ -43,8 +43,9 @@ put_value(const struct ws_value *v, const struct ws_c_column *c)
 	struct ws_buf b = {0};
 
 	ws_value_text(v, &b);
-	bool bare = v->kind == WS_K_INT2 || v->kind == WS_K_INT4 || v->kind == WS_K_INT8 || v->kind == WS_K_OID ||
-	            v->kind == WS_K_FLOAT4 || v->kind == WS_K_FLOAT8 || v->kind == WS_K_NUMERIC;
+	bool bare = v->kind == WS_K_INT2 || v->kind == WS_K_INT4 || v->kind == WS_K_INT8 ||
+	            v->kind == WS_K_OID || v->kind == WS_K_FLOAT4 || v->kind == WS_K_FLOAT8 ||
+	            v->kind == WS_K_NUMERIC;
 
 	(void)c;
 	if (bare || v->kind == WS_K_BOOL) {
@@ -137,8 +138,8 @@ print(const struct ws_change *c, const struct ws_change_reader *reader)
 		put_truncate(c, reader);
 		return true;
 	case WS_C_MESSAGE:
-		ws_buf_printf(&text, "message: transactional: %d prefix: %s, sz: %u content:", c->message.transactional,
-		              c->message.prefix, c->message.len);
+		ws_buf_printf(&text, "message: transactional: %d prefix: %s, sz: %u content:",
+		              c->message.transactional, c->message.prefix, c->message.len);
 		ws_buf_put(&text, c->message.content, c->message.len);
 		return true;
 	default:
@@ -165,7 +166,8 @@ static bool
 matches(const char *want, const char *have)
 {
 	while (*want) {
-		if (!strncmp(want, UNCHANGED, strlen(UNCHANGED)) && strncmp(have, UNCHANGED, strlen(UNCHANGED)) != 0) {
+		if (!strncmp(want, UNCHANGED, strlen(UNCHANGED)) &&
+		    strncmp(have, UNCHANGED, strlen(UNCHANGED)) != 0) {
 			want += strlen(UNCHANGED);
 			have = skip_literal(have);
 			nfilled++;
@@ -216,7 +218,8 @@ show(const struct ws_change *c, const struct ws_change_reader *reader)
 		printf("REPLACED %s\n", table(reader, c->replace.handle));
 		break;
 	case WS_C_SEQUENCE:
-		printf("SEQUENCE %s %lld %d\n", c->sequence.name, (long long)c->sequence.last_value, c->sequence.is_called);
+		printf("SEQUENCE %s %lld %d\n", c->sequence.name, (long long)c->sequence.last_value,
+		       c->sequence.is_called);
 		break;
 	case WS_C_MESSAGE:
 		if (!strcmp(c->message.prefix, "step")) {
@@ -226,7 +229,8 @@ show(const struct ws_change *c, const struct ws_change_reader *reader)
 		/* fallthrough */
 	default:
 		if (print(c, reader))
-			printf("%s\n", ws_buf_cstr(&text) + (c->type == WS_C_ROW || c->type == WS_C_TRUNCATE ? 6 : 0));
+			printf("%s\n",
+			       ws_buf_cstr(&text) + (c->type == WS_C_ROW || c->type == WS_C_TRUNCATE ? 6 : 0));
 	}
 }
 

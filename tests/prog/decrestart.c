@@ -84,7 +84,8 @@ note(struct pass *p, const struct ws_decoder *d, ws_lsn end)
 
 	if ((p->nfloors & (p->nfloors - 1)) == 0)
 		p->floors = ws_realloc(p->floors, (p->nfloors ? p->nfloors * 2 : 1) * sizeof *p->floors);
-	p->floors[p->nfloors++] = (struct floor){end, oldest && oldest < end ? oldest : end, p->text.len};
+	p->floors[p->nfloors++] =
+		(struct floor){end, oldest && oldest < end ? oldest : end, p->text.len};
 }
 
 static int
@@ -109,8 +110,14 @@ decode(struct pass *p, ws_lsn start, ws_lsn skip, bool keep, struct ws_err *err)
 		struct ws_rec rec;
 
 		if (!d) {
-			const struct ws_decoder_opts dopts = {.cat = hist, .db = db, .segsize = ws_walsrc_segsize(s), .memory = memory,
-			                                      .skip = skip, .out = &p->out, .flush = flush, .arg = p};
+			const struct ws_decoder_opts dopts = {.cat = hist,
+			                                      .db = db,
+			                                      .segsize = ws_walsrc_segsize(s),
+			                                      .memory = memory,
+			                                      .skip = skip,
+			                                      .out = &p->out,
+			                                      .flush = flush,
+			                                      .arg = p};
 
 			if (!(d = ws_decoder_new(&dopts, err)))
 				return -1;
@@ -150,8 +157,10 @@ differ(const struct pass *all, const struct pass *again, const struct floor *f)
 			line = f->at + i + 1;
 		i++;
 	}
-	printf("restart after " WS_LSN_FMT " from " WS_LSN_FMT " differs\n once:  %.300s\n again: %.300s\n",
-	       WS_LSN_ARG(f->end), WS_LSN_ARG(f->floor), all->text.data + line, again->text.data + (line - f->at));
+	printf("restart after " WS_LSN_FMT " from " WS_LSN_FMT
+	       " differs\n once:  %.300s\n again: %.300s\n",
+	       WS_LSN_ARG(f->end), WS_LSN_ARG(f->floor), all->text.data + line,
+	       again->text.data + (line - f->at));
 	return 1;
 }
 
@@ -170,7 +179,8 @@ main(int argc, char **argv)
 	memory = argc > 5 ? strtoul(argv[5], NULL, 10) : 0;
 	db = (ws_oid)strtoul(argv[2], NULL, 10);
 	dir = argv[3];
-	if (!(hist = ws_cathist_open(argv[1], false, &err)) || decode(&all, start, 0, true, &err) != 0) {
+	if (!(hist = ws_cathist_open(argv[1], false, &err)) ||
+	    decode(&all, start, 0, true, &err) != 0) {
 		ws_log_err(&err);
 		return 1;
 	}

@@ -2,8 +2,8 @@
  *   sqlmix CONNINFO SEED STEPS [HOOK]
  * The tables must exist (080-decode.t).  Statements run one at a time, on a random session each, so
  * a seed gives the same statements; whatever fails (a lock that another session holds, a duplicate
- * key) is rolled back, which is part of the mix.  HOOK is a command that runs after every commit that
- * may have changed a catalog. */
+ * key) is rolled back, which is part of the mix.  HOOK is a command that runs after every commit
+ * that may have changed a catalog. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -142,7 +142,8 @@ change(int s)
 		ok = sql(s, "INSERT INTO %s VALUES (%u, 'v%u')", t, a, b);
 		break;
 	case 2:
-		ok = sql(s, "INSERT INTO %s SELECT g, 'r' || g FROM generate_series(%u, %u) g", t, 200 + a * 50, 200 + a * 50 + b);
+		ok = sql(s, "INSERT INTO %s SELECT g, 'r' || g FROM generate_series(%u, %u) g", t,
+		         200 + a * 50, 200 + a * 50 + b);
 		break;
 	case 3:
 	case 4:
@@ -165,25 +166,31 @@ change(int s)
 		copy(s, rnd(2) ? "m_none" : "m_full", 1 + rnd(300));
 		break;
 	case 10:
-		ok = sql(s, "INSERT INTO m_part VALUES (%u, 'p', repeat(md5('%u'), %u))", rnd(300), b, len / 32);
+		ok = sql(s, "INSERT INTO m_part VALUES (%u, 'p', repeat(md5('%u'), %u))", rnd(300), b,
+		         len / 32);
 		break;
 	case 11:
 		ok = sql(s, "UPDATE m_part SET id = %u WHERE id = %u", rnd(300), rnd(300));
 		break;
 	case 12:
-		ok = sql(s, "INSERT INTO m_toast VALUES (%u, (SELECT string_agg(md5(g::text || '%u'), '') FROM "
-		         "generate_series(1, %u) g), 'k', 1)", a, b, len / 32);
+		ok =
+			sql(s,
+		        "INSERT INTO m_toast VALUES (%u, (SELECT string_agg(md5(g::text || '%u'), '') FROM "
+		        "generate_series(1, %u) g), 'k', 1)",
+		        a, b, len / 32);
 		break;
 	case 13:
-		ok = rnd(2) ? sql(s, "UPDATE m_toast SET n = n + 1 WHERE id = %u", a)
-		            : sql(s, "UPDATE m_toast SET v = v || '%u', k = 'k%u' WHERE id < %u", b, b, a / 8);
+		ok = rnd(2)
+		         ? sql(s, "UPDATE m_toast SET n = n + 1 WHERE id = %u", a)
+		         : sql(s, "UPDATE m_toast SET v = v || '%u', k = 'k%u' WHERE id < %u", b, b, a / 8);
 		break;
 	case 14:
 		ok = sql(s, "DELETE FROM m_toast WHERE id = %u", a);
 		break;
 	case 15:
-		ok = rnd(6) ? sql(s, "SELECT pg_logical_emit_message(%s, 'mix', 'm%u')", rnd(2) ? "true" : "false", a)
-		             : structural(s, t);
+		ok = rnd(6) ? sql(s, "SELECT pg_logical_emit_message(%s, 'mix', 'm%u')",
+		                  rnd(2) ? "true" : "false", a)
+		            : structural(s, t);
 		break;
 	}
 	if (!ok)

@@ -27,10 +27,14 @@ rel(void *arg, ws_oid oid, struct ws_chain_rel *out, struct ws_err *err)
 	memset(out, 0, sizeof *out);
 	for (const struct fact *f = facts; f->oid; f++)
 		if (f->oid == oid) {
-			*out = (struct ws_chain_rel){.before = f->before, .after = f->after, .kind = f->kind,
+			*out = (struct ws_chain_rel){.before = f->before,
+			                             .after = f->after,
+			                             .kind = f->kind,
 			                             .pers_before = f->pers_before ? f->pers_before : 'p',
 			                             .pers_after = f->pers_after ? f->pers_after : 'p',
-			                             .file_before = f->before, .file_after = f->after, .name = "r"};
+			                             .file_before = f->before,
+			                             .file_after = f->after,
+			                             .name = "r"};
 			return 1;
 		}
 	return 0;
@@ -60,11 +64,15 @@ sets_file(void *arg, ws_lsn from, ws_lsn to, ws_oid relid, ws_oid n, struct ws_e
 	return blind ? 2 : n == set_file[0] || n == set_file[1];
 }
 
-#define INVAL(lsn, ...) {lsn, (const ws_oid[]){__VA_ARGS__}, sizeof((const ws_oid[]){__VA_ARGS__}) / sizeof(ws_oid)}
+#define INVAL(lsn, ...)                                                                            \
+	{                                                                                              \
+		lsn, (const ws_oid[]){__VA_ARGS__}, sizeof((const ws_oid[]){__VA_ARGS__}) / sizeof(ws_oid) \
+	}
 
 static int
-build(const struct fact *f, const struct ws_birth *b, size_t nb, const struct ws_chain_inval *m, size_t nm,
-      const ws_oid *dropped, size_t nd, bool trust, struct ws_chain *c, struct ws_err *err)
+build(const struct fact *f, const struct ws_birth *b, size_t nb, const struct ws_chain_inval *m,
+      size_t nm, const ws_oid *dropped, size_t nd, bool trust, struct ws_chain *c,
+      struct ws_err *err)
 {
 	ws_oid changed[16];
 	size_t n = 0;
@@ -99,9 +107,10 @@ static void
 rewrite_replaces(void **state)
 {
 	static const struct fact f[] = {{100, 'r', 100, 500, 0, 0}, {0}};
-	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_row = 30}, {.lsn = 50, .rel = 501}};
-	const struct ws_chain_inval m[] = {INVAL(15, 100), INVAL(25, 500), INVAL(40, 100, 500), INVAL(55, 100, 501),
-	                                          INVAL(60, 500)};
+	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_row = 30},
+	                                    {.lsn = 50, .rel = 501}};
+	const struct ws_chain_inval m[] = {INVAL(15, 100), INVAL(25, 500), INVAL(40, 100, 500),
+	                                   INVAL(55, 100, 501), INVAL(60, 500)};
 	static const ws_oid dropped[] = {100};
 	struct ws_chain c;
 	struct ws_err err;
@@ -126,10 +135,13 @@ rewrite_replaces(void **state)
 static void
 cluster_copies(void **state)
 {
-	static const struct fact f[] = {{100, 'r', 100, 500, 0, 0}, {101, 't', 101, 501, 0, 0}, {102, 'i', 102, 502, 0, 0}, {0}};
-	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_image = 30}, {.lsn = 22, .rel = 501, .first_row = 28},
+	static const struct fact f[] = {
+		{100, 'r', 100, 500, 0, 0}, {101, 't', 101, 501, 0, 0}, {102, 'i', 102, 502, 0, 0}, {0}};
+	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_image = 30},
+	                                    {.lsn = 22, .rel = 501, .first_row = 28},
 	                                    {.lsn = 24, .rel = 502}};
-	const struct ws_chain_inval m[] = {INVAL(25, 500, 501, 502), INVAL(40, 100, 101, 102, 500, 501, 502)};
+	const struct ws_chain_inval m[] = {INVAL(25, 500, 501, 502),
+	                                   INVAL(40, 100, 101, 102, 500, 501, 502)};
 	static const ws_oid dropped[] = {100, 101, 102};
 	struct ws_chain c;
 	struct ws_err err;
@@ -154,9 +166,10 @@ static void
 rewrite_then_cluster(void **state)
 {
 	static const struct fact f[] = {{100, 'r', 100, 600, 0, 0}, {0}};
-	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_row = 30}, {.lsn = 60, .rel = 600, .first_image = 65}};
-	const struct ws_chain_inval m[] = {INVAL(25, 500), INVAL(40, 100, 500), INVAL(45, 500), INVAL(62, 600),
-	                                          INVAL(70, 100, 600)};
+	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_row = 30},
+	                                    {.lsn = 60, .rel = 600, .first_image = 65}};
+	const struct ws_chain_inval m[] = {INVAL(25, 500), INVAL(40, 100, 500), INVAL(45, 500),
+	                                   INVAL(62, 600), INVAL(70, 100, 600)};
 	static const ws_oid dropped[] = {100, 500};
 	struct ws_chain c;
 	struct ws_err err;
@@ -179,9 +192,10 @@ static void
 rewrite_twice(void **state)
 {
 	static const struct fact f[] = {{100, 'r', 100, 600, 0, 0}, {0}};
-	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_row = 30}, {.lsn = 60, .rel = 600, .first_row = 65}};
-	const struct ws_chain_inval m[] = {INVAL(25, 500), INVAL(40, 100, 500), INVAL(45, 500), INVAL(62, 600),
-	                                          INVAL(70, 100, 600)};
+	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_row = 30},
+	                                    {.lsn = 60, .rel = 600, .first_row = 65}};
+	const struct ws_chain_inval m[] = {INVAL(25, 500), INVAL(40, 100, 500), INVAL(45, 500),
+	                                   INVAL(62, 600), INVAL(70, 100, 600)};
 	static const ws_oid dropped[] = {100, 500};
 	struct ws_chain c;
 	struct ws_err err;
@@ -203,9 +217,12 @@ static void
 new_file_of_its_own(void **state)
 {
 	static const struct fact f[] = {{100, 'r', 100, 600, 0, 0}, {102, 'i', 102, 602, 0, 0}, {0}};
-	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500}, {.lsn = 26, .rel = 502}, {.lsn = 60, .rel = 600, .first_image = 62},
+	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500},
+	                                    {.lsn = 26, .rel = 502},
+	                                    {.lsn = 60, .rel = 600, .first_image = 62},
 	                                    {.lsn = 66, .rel = 602, .first_image = 67}};
-	const struct ws_chain_inval m[] = {INVAL(25, 100), INVAL(30, 102), INVAL(65, 100), INVAL(70, 102, 100)};
+	const struct ws_chain_inval m[] = {INVAL(25, 100), INVAL(30, 102), INVAL(65, 100),
+	                                   INVAL(70, 102, 100)};
 	static const ws_oid dropped[] = {100, 102, 500, 502};
 	struct ws_chain c;
 	struct ws_err err;
@@ -225,10 +242,12 @@ made_here(void **state)
 {
 	/* 300 stays, 310 is dropped again, 320 is rewritten (by 330). */
 	static const struct fact f[] = {{300, 'r', 0, 300, 0, 0}, {320, 'r', 0, 330, 0, 0}, {0}};
-	static const struct ws_birth b[] = {{.lsn = 10, .rel = 300}, {.lsn = 20, .rel = 310, .first_row = 25},
-	                                    {.lsn = 30, .rel = 320, .first_row = 35}, {.lsn = 40, .rel = 330, .first_row = 44}};
-	const struct ws_chain_inval m[] = {INVAL(12, 300), INVAL(22, 310), INVAL(26, 310), INVAL(32, 320), INVAL(42, 330),
-	                                          INVAL(50, 320, 330)};
+	static const struct ws_birth b[] = {{.lsn = 10, .rel = 300},
+	                                    {.lsn = 20, .rel = 310, .first_row = 25},
+	                                    {.lsn = 30, .rel = 320, .first_row = 35},
+	                                    {.lsn = 40, .rel = 330, .first_row = 44}};
+	const struct ws_chain_inval m[] = {INVAL(12, 300), INVAL(22, 310), INVAL(26, 310),
+	                                   INVAL(32, 320), INVAL(42, 330), INVAL(50, 320, 330)};
 	static const ws_oid dropped[] = {310, 320};
 	struct ws_chain c;
 	struct ws_err err;
@@ -249,9 +268,10 @@ static void
 named_together_is_no_swap(void **state)
 {
 	static const struct fact f[] = {{100, 'r', 100, 600, 0, 0}, {0}};
-	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_row = 24}, {.lsn = 60, .rel = 600, .first_image = 65}};
-	const struct ws_chain_inval m[] = {INVAL(22, 500), INVAL(30, 100, 500), INVAL(40, 500), INVAL(62, 600),
-	                                          INVAL(70, 100, 600)};
+	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_row = 24},
+	                                    {.lsn = 60, .rel = 600, .first_image = 65}};
+	const struct ws_chain_inval m[] = {INVAL(22, 500), INVAL(30, 100, 500), INVAL(40, 500),
+	                                   INVAL(62, 600), INVAL(70, 100, 600)};
 	static const ws_oid dropped[] = {100, 500};
 	struct ws_chain c;
 	struct ws_err err;
@@ -309,8 +329,10 @@ static void
 doubt_is_an_error(void **state)
 {
 	static const struct fact f[] = {{100, 'r', 100, 600, 0, 0}, {0}};
-	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_row = 30}, {.lsn = 60, .rel = 600, .first_row = 65}};
-	const struct ws_chain_inval m[] = {INVAL(25, 500), INVAL(40, 100, 500), INVAL(62, 600), INVAL(70, 100, 600)};
+	static const struct ws_birth b[] = {{.lsn = 20, .rel = 500, .first_row = 30},
+	                                    {.lsn = 60, .rel = 600, .first_row = 65}};
+	const struct ws_chain_inval m[] = {INVAL(25, 500), INVAL(40, 100, 500), INVAL(62, 600),
+	                                   INVAL(70, 100, 600)};
 	struct ws_chain c;
 	struct ws_err err;
 

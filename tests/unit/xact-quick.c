@@ -84,7 +84,11 @@ make(struct ws_buf *b, struct ws_rec *rec)
 	}
 	ws_buf_put(b, data.data, data.len);
 	ws_buf_put(b, mainb.data, mainb.len);
-	*rec = (struct ws_rec){.start = 0x1000, .data = b->data, .tot_len = (uint32_t)b->len, .xid = 700, .info = op,
+	*rec = (struct ws_rec){.start = 0x1000,
+	                       .data = b->data,
+	                       .tot_len = (uint32_t)b->len,
+	                       .xid = 700,
+	                       .info = op,
 	                       .rmid = WS_RM_HEAP};
 	ws_buf_free(&data);
 	ws_buf_free(&mainb);

@@ -209,7 +209,8 @@ toast_chunks(void **state)
 	ws_toastmap_fini(&m);
 }
 
-/* Whatever is acknowledged, the floor is one that was right at or below it, and never moves back. */
+/* Whatever is acknowledged, the floor is one that was right at or below it, and never moves back.
+ */
 static void
 floors_are_safe(void **state)
 {
