@@ -40,13 +40,15 @@ pg_to_ch_compare() {
 
 # Makes the two lists of expressions, CMP_PG and CMP_CH, and CMP_FROM; or says CMP_PROBLEM.
 cmp_plan() {
-  local server=$1 table=$2 target=$3 name type array rest cht
-  local db=${3%%.*} tab=${3#*.} final='' where=''
+  local server=$1 table=$2 target=$3 name type array rest cht quoted
+  local db=${3%%.*} tab=${3#*.} final='' where='' tabq tabi
+  tabq=${tab//\\/\\\\} tabi=${tab//\\/\\\\}
+  tabq=${tabq//\'/\\\'} tabi=${tabi//\`/\\\`}
   local -A chtype=()
   CMP_PG='' CMP_CH='' CMP_NAMES=() CMP_PROBLEM=''
   while IFS=$'\t' read -r name cht; do
     chtype[$name]=$cht
-  done < <(ch "SELECT name, type FROM system.columns WHERE database = '$db' AND table = '$tab'
+  done < <(ch "SELECT name, type FROM system.columns WHERE database = '$db' AND table = '$tabq'
     AND default_kind != 'ALIAS' FORMAT TSVRaw")
   if [ ${#chtype[@]} = 0 ]; then
     CMP_PROBLEM="the destination has no table $target"
@@ -58,7 +60,8 @@ cmp_plan() {
       CMP_PROBLEM+="the destination lacks column $name; "
       continue
     fi
-    cmp_pair "\"${name//\"/\"\"}\"" "$type" "$array" "\`${name//\`/\\\`}\`" "${chtype[$name]}"
+    quoted=${name//\\/\\\\}
+    cmp_pair "\"${name//\"/\"\"}\"" "$type" "$array" "\`${quoted//\`/\\\`}\`" "${chtype[$name]}"
     CMP_PG+="${CMP_PG:+ || E'\\t' || }$PAIR_PG"
     CMP_CH+="${CMP_CH:+, '\\t', }$PAIR_CH"
     unset "chtype[$name]"
@@ -70,10 +73,10 @@ cmp_plan() {
   [ -n "$CMP_PG" ] || CMP_PROBLEM+="the source has no table $table, or it has no columns; "
   [ -z "$CMP_PROBLEM" ] || return 1
   CMP_CH="concat($CMP_CH, '')"
-  [[ $(ch "SELECT engine FROM system.tables WHERE database = '$db' AND name = '$tab'") != *Replacing* ]] ||
+  [[ $(ch "SELECT engine FROM system.tables WHERE database = '$db' AND name = '$tabq'") != *Replacing* ]] ||
     final=' FINAL'
   [ -z "${chtype[_is_deleted]:-}" ] || where=' WHERE _is_deleted = 0'
-  CMP_FROM="\`$db\`.\`$tab\`$final$where"
+  CMP_FROM="\`$db\`.\`$tabi\`$final$where"
 }
 
 # Name, type (a domain's base type, an array's element type) and whether it is an array.
@@ -130,6 +133,10 @@ cmp_value() {
   timestamptz:DateTime*)
     p="to_char($pg AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
     c="toString(toDateTime64($v, 6, 'UTC'))"
+    ;;
+  time:Time*)
+    p="to_char($pg::interval, 'HH24:MI:SS.US')"
+    c="toString($v)"
     ;;
   bytea:String* | bytea:FixedString*)
     p="encode($pg, 'hex')"

@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# SQL of every kind that is supported, in the files of data/350: after each step everything is
+# drained and the tables are compared, every column of every row.  Then sessions side by side in an
+# order of WS_SEED, and what the documented policy is to stop at.  WS_SQL chooses files by a pattern.
+. "$(dirname "$0")/lib/it.sh"
+. "$IT_LIB/pipe.sh"
+
+SEED=${WS_SEED:-$RANDOM}
+: "${WS_SQL:=*}"
+RANDOM=$SEED
+note "WS_SEED=$SEED"
+
+# compare_tables SCHEMA-REGEX: every permanent table in these schemas.
+compare_tables() {
+  local schema name quoted
+  while IFS=$'\t' read -r schema name quoted; do
+    pg_to_ch_compare src/app "$quoted" "app.${schema}_$name" "$STEP: $quoted"
+  done < <(sql src/app "SELECT nspname || E'\t' || relname || E'\t' || format('%I.%I', nspname, relname)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+    WHERE relkind = 'r' AND relpersistence = 'p' AND nspname ~ '$1' ORDER BY 1")
+}
+
+# run_file FILE: its steps, each drained and compared.  A change of another database goes with it.
+run_file() {
+  local name schema i
+  name=$(basename "$1" .sql)
+  schema=s${name%%-*}
+  rm -f "$T"/step.*
+  csplit -s -z -f "$T/step." -n 3 "$1" '/^-- step/' '{*}'
+  sql src/app "CREATE SCHEMA $schema"
+  for i in "$T"/step.*; do
+    STEP="$name $(head -n 1 "$i" | sed 's/^-- //; s/^step:/'"${i##*.}"'/')"
+    sql src/other "INSERT INTO noise SELECT g, md5(g::text) FROM generate_series(1, 20) g" \
+      'CREATE TABLE x AS SELECT * FROM noise' 'DROP TABLE x' 'VACUUM FULL noise'
+    sql src/app <"$i" >"$T/step.out" 2>"$T/step.err" || fail "$STEP: SQL" "$(head -n 5 "$T/step.err")"
+    if ! pipe_drain src main 30; then
+      fail "$STEP: drained"
+      return 1
+    fi
+    compare_tables "^$schema"
+  done
+}
+
+# ---- sessions side by side ----
+
+# random_sql SESSION: statements over few rows, so that sessions meet, wait, fail and deadlock.
+random_sql() {
+  local i n k open=0
+  for ((i = 0; i < 150; i++)); do
+    n=$((RANDOM % 60)) k=$((RANDOM % 60))
+    case $((RANDOM % 20)) in
+    0 | 1) echo "INSERT INTO r.a VALUES ($n, 's$1 i$i', $k) ON CONFLICT (id) DO UPDATE SET v = excluded.v, n = r.a.n + 1;" ;;
+    2) echo "INSERT INTO r.a VALUES ($n, 's$1 i$i', $k) ON CONFLICT DO NOTHING;" ;;
+    3) echo "INSERT INTO r.a SELECT g, 's$1 i$i', g FROM generate_series($n, $n + 5) g;" ;;
+    4 | 5) echo "UPDATE r.a SET v = v || '.', n = $k WHERE id BETWEEN $n AND $n + 3;" ;;
+    6) echo "UPDATE r.a SET id = $k WHERE id = $n;" ;;
+    7 | 8) echo "DELETE FROM r.a WHERE id BETWEEN $n AND $n + 2;" ;;
+    9) echo "INSERT INTO r.b VALUES ($n, repeat(md5('$i'), 100), $k) ON CONFLICT (id, k) DO UPDATE SET v = repeat(md5('$k'), 150);" ;;
+    10) echo "UPDATE r.b SET k = $k WHERE id = $n;" ;;
+    11) echo "DELETE FROM r.b WHERE id = $n; INSERT INTO r.b VALUES ($n, 's$1', $k);" ;;
+    12) echo "UPDATE r.p SET k = k + $k - 30 WHERE id = $n;" ;;
+    13) echo "INSERT INTO r.p VALUES ($n, $k) ON CONFLICT (id, k) DO NOTHING;" ;;
+    14) ((open)) && echo "SAVEPOINT s$((RANDOM % 3));" ;;
+    15) ((open)) && echo "ROLLBACK TO s$((RANDOM % 3));" ;;
+    16 | 17)
+      if ((open)); then
+        ((RANDOM % 4)) && echo 'COMMIT;' || echo 'ROLLBACK;'
+      else
+        echo 'BEGIN;'
+      fi
+      open=$((!open))
+      ;;
+    18) echo "SELECT pg_sleep(0.00$((RANDOM % 9)));" ;;
+    19)
+      case $((RANDOM % 12)) in
+      0) echo "ALTER TABLE r.a ADD COLUMN IF NOT EXISTS c$((k % 3)) int DEFAULT $k;" ;;
+      1) echo "ALTER TABLE r.a DROP COLUMN IF EXISTS c$((k % 3));" ;;
+      2) echo 'TRUNCATE r.b;' ;;
+      3) echo 'CLUSTER r.a USING a_pkey;' ;;
+      4) echo 'ALTER TABLE r.b ALTER n TYPE bigint USING n + 1;' ;;
+      5) echo 'ALTER TABLE r.b ALTER n TYPE int USING n - 1;' ;;
+      6) echo "CREATE TABLE IF NOT EXISTS r.n$((k % 3)) (id int PRIMARY KEY); INSERT INTO r.n$((k % 3)) VALUES ($n);" ;;
+      7) echo "DROP TABLE IF EXISTS r.n$((k % 3));" ;;
+      8) echo 'CREATE TEMP TABLE IF NOT EXISTS x (a int); DROP TABLE x;' ;;
+      9) echo 'CHECKPOINT;' ;;
+      10) echo 'VACUUM FULL r.p1;' ;;
+      11) echo "ALTER TABLE r.p ADD COLUMN IF NOT EXISTS d$((k % 2)) text DEFAULT 'd$k';" ;;
+      esac
+      ;;
+    esac
+  done
+  echo 'COMMIT;'
+}
+
+sessions() {
+  local i pids=()
+  STEP="sessions, seed $SEED"
+  sql src/app "CREATE SCHEMA r" "CREATE TABLE r.a (id int PRIMARY KEY, v text, n int)" \
+    "CREATE TABLE r.b (id int, v text, k int, n int DEFAULT 1, PRIMARY KEY (id, k))" "ALTER TABLE r.b REPLICA IDENTITY FULL" \
+    "CREATE TABLE r.p (id int, k int, PRIMARY KEY (id, k)) PARTITION BY RANGE (k)" \
+    "CREATE TABLE r.p1 PARTITION OF r.p FOR VALUES FROM (MINVALUE) TO (30)" "CREATE TABLE r.p2 PARTITION OF r.p DEFAULT"
+  pg_tool psql
+  for i in 1 2 3 4 5; do
+    random_sql "$i" >"$T/session.$i"
+    PGOPTIONS='-c deadlock_timeout=20ms -c lock_timeout=500ms' "$PGTOOL" -XAtq -d "$(pg_conninfo src app)" \
+      -f "$T/session.$i" >"$T/session.$i.out" 2>&1 &
+    pids+=($!)
+  done
+  wait "${pids[@]}"
+  ok "$STEP: drained" pipe_drain src main 60 || return 1
+  compare_tables '^r$'
+}
+
+# ---- what stops ----
+
+consumer_failed() { walshadow status 2>&1 | grep -q 'consumer.main *FAILED status=3'; }
+
+# stops TOOL REASON DESC SQL...: the consumer ends with status 3 and that reason, and neither its
+# position nor rows move past the commit.
+stops() {
+  local tool=$1 reason=$2 desc=$3 after
+  shift 3
+  STEP=$desc
+  pipe_drain src || return 1
+  sql src/app "$@" || fail "$desc: SQL"
+  after=$(sql src 'SELECT pg_current_wal_insert_lsn()')
+  sql src/app "INSERT INTO stop.after VALUES (DEFAULT)"
+  ok "$desc: status 3" wait_for -t 30 -m 'the consumer to stop' consumer_failed || return 1
+  like "$(tail -n 1 "$S/log/$tool.main.log")" "reason=$reason\$" "$desc: the reason is $reason"
+  not_ok "$desc: nothing past it is acknowledged" pos_ge "$S/pos/ack.main" "$after"
+  isnt "$(ch 'SELECT max(id) FROM app.stop_after')" "$(sql src/app 'SELECT max(id) FROM stop.after')" "$desc: nor written"
+}
+
+# goes_on DESC ROUTE...: rules in front of the others, and all arrives.
+goes_on() {
+  local desc=$1
+  shift
+  { printf '%s\n' "$@"; cat "$T/routes"; } >"$T/routes.new"
+  mv "$T/routes.new" "$T/routes"
+  pipe_stop
+  pipe_start
+  ok "$desc: goes on" pipe_drain src main 30
+  compare_tables '^stop$'
+}
+
+stops_all() {
+  sql src/app 'CREATE SCHEMA stop' 'CREATE TABLE stop.after (id serial PRIMARY KEY)' 'INSERT INTO stop.after VALUES (DEFAULT)' \
+    'CREATE TABLE stop.d (id int PRIMARY KEY, d date, n numeric(5, 2), f float8)' 'INSERT INTO stop.d (id) VALUES (1)' \
+    'CREATE TABLE stop.t (id int PRIMARY KEY, v text, n int)' 'ALTER TABLE stop.t ALTER v SET STORAGE EXTERNAL' \
+    "INSERT INTO stop.t VALUES (1, repeat('x', 5000), 1)"
+  stops emit value_unfit 'an infinite date' "INSERT INTO stop.d VALUES (2, 'infinity')" || return
+  ch 'ALTER TABLE app.stop_d MODIFY COLUMN d Nullable(String)'
+  goes_on 'an infinite date, the column a String' '#'
+  stops emit value_unfit 'a numeric NaN' "BEGIN; INSERT INTO stop.d VALUES (3, NULL, 1.5); INSERT INTO stop.d VALUES (4, NULL, 'NaN'); COMMIT" || return
+  goes_on 'a numeric NaN as NULL' 'table stop.d unfit=null' >"$T/nan.out"
+  is "$(ch 'SELECT id, n FROM app.stop_d FINAL WHERE id IN (3, 4) ORDER BY id FORMAT TSV' | tr '\n\t' '; ')" '3 1.5;4 \N;' 'a numeric NaN as NULL'
+  sql src/app 'UPDATE stop.d SET n = 2 WHERE id = 4'
+  stops emit unsupported_type 'an unsupported type' 'CREATE TABLE stop.u (id int PRIMARY KEY, p point)' "INSERT INTO stop.u VALUES (1, NULL), (2, '(1,2)')" || return
+  sql src/app 'DELETE FROM stop.u WHERE id = 2'
+  goes_on 'an unsupported type in hexadecimal' 'table stop.u unsupported=hex'
+  stops emit keyless 'a table without a key' 'CREATE TABLE stop.k (a int, b text)' "INSERT INTO stop.k VALUES (1, 'x')" || return
+  goes_on 'a table without a key, append only' 'table stop.k keyless=append'
+  stops emit append_only_changed 'its row is deleted' 'ALTER TABLE stop.k REPLICA IDENTITY FULL' 'DELETE FROM stop.k' || return
+  goes_on 'excluded' 'exclude stop.k' >/dev/null
+  stops emit keyless 'a deferrable primary key' 'CREATE TABLE stop.def (id int PRIMARY KEY DEFERRABLE, v int)' 'INSERT INTO stop.def SELECT g, g FROM generate_series(1, 5) g' || return
+  sql src/app 'ALTER TABLE stop.def REPLICA IDENTITY FULL' 'UPDATE stop.def SET id = id + 1' 'DELETE FROM stop.def WHERE id = 3' 'INSERT INTO stop.def VALUES (3, 9)' 'UPDATE stop.def SET id = 3 - id + 4'
+  goes_on 'a deferrable primary key, all columns the key' 'table stop.def keyless=all'
+  stops decode toast_missing 'an unchanged TOAST value' 'UPDATE stop.t SET n = 2' || return
+  sql src/app 'ALTER TABLE stop.t REPLICA IDENTITY FULL'
+  echo 'WS_DECODE_TOAST_MISSING=absent' >>"$S/walshadow.conf"
+  ch 'DROP TABLE app.stop_t'
+  pipe_stop
+  pipe_start
+}
+
+all() {
+  local f
+  S=$T/state$PG_MAJOR
+  ch_start ch
+  ch 'DROP DATABASE IF EXISTS app' 2>/dev/null
+  pg_init src
+  pg_conf src max_prepared_transactions=10 autovacuum=off max_wal_size=4GB
+  pg_start src
+  sql src 'CREATE DATABASE app' 'CREATE DATABASE other'
+  sql src/other 'CREATE TABLE noise (id int, v text)'
+  # The same values by the initial load.
+  if [[ 10-types.sql == $WS_SQL ]]; then
+    sed 's/s10/s00/g' "$TOP/tests/it/data/350/10-types.sql" >"$T/load.sql"
+    sql src/app 'CREATE SCHEMA s00' && sql src/app <"$T/load.sql" || fail 'SQL before the load'
+  fi
+  echo 'table *' >"$T/routes"
+  ok 'set up' pipe_init src/app --routes "$T/routes" || return
+  STEP='loaded'
+  compare_tables '^s00'
+  for f in "$TOP"/tests/it/data/350/$WS_SQL; do
+    [ ! -f "$f" ] || run_file "$f" || return
+  done
+  sessions && stops_all
+  ok 'it stops' pipe_stop
+  ch 'DROP DATABASE app'
+}
+
+for_majors all
+done_testing

@@ -1,0 +1,86 @@
+-- Long values: compressed inline, external within the transaction, and with REPLICA IDENTITY FULL.
+CREATE FUNCTION s30.noise(n int, seed int) RETURNS text LANGUAGE sql AS
+	$$ SELECT substr(string_agg(md5(seed::text || g::text), ''), 1, n) FROM generate_series(1, n / 32 + 1) g $$;
+CREATE TABLE s30.pglz (id int PRIMARY KEY, v text COMPRESSION pglz, w text);
+CREATE TABLE s30.plain (id int PRIMARY KEY, v text, b bytea, j jsonb, a text[], n int);
+CREATE TABLE s30.ext (id int PRIMARY KEY, v text, w text, n int);
+ALTER TABLE s30.ext ALTER v SET STORAGE EXTERNAL, ALTER w SET STORAGE EXTERNAL;
+ALTER TABLE s30.ext REPLICA IDENTITY FULL;
+CREATE TABLE s30.fulltoast (id int PRIMARY KEY, v text, n int);
+ALTER TABLE s30.fulltoast REPLICA IDENTITY FULL;
+CREATE TABLE s30.main (id int PRIMARY KEY, v text);
+ALTER TABLE s30.main ALTER v SET STORAGE MAIN;
+CREATE TABLE s30.key (k text PRIMARY KEY, v int);
+ALTER TABLE s30.key ALTER k SET STORAGE EXTERNAL;
+INSERT INTO s30.pglz SELECT g, repeat(md5(g::text), 50 + g), repeat('ab', g * 10) FROM generate_series(1, 100) g;
+INSERT INTO s30.plain SELECT g, repeat('x', 3000), decode(repeat('00ff', 1500), 'hex'), ('{"k": "' || repeat('j', 3000) || '"}')::jsonb, array_fill(repeat('e', 50), '{60}'), g FROM generate_series(1, 20) g;
+INSERT INTO s30.main SELECT g, s30.noise(6000 + g, g) FROM generate_series(1, 10) g;
+INSERT INTO s30.plain SELECT 100 + g, s30.noise(2000 * g, g), decode(s30.noise(4000 * g, g), 'hex'), to_jsonb(s30.noise(3000 * g, g)), array_fill(s30.noise(500, g), ARRAY[g]), g FROM generate_series(1, 20) g;
+INSERT INTO s30.ext SELECT g, repeat('v', 1990 + g), s30.noise(1996 * (1 + g % 3), g), g FROM generate_series(1, 30) g;
+INSERT INTO s30.fulltoast SELECT g, s30.noise(20000, g), g FROM generate_series(1, 20) g;
+INSERT INTO s30.key SELECT s30.noise(2100, g), g FROM generate_series(1, 10) g;
+INSERT INTO s30.plain VALUES (500, s30.noise(3000000, 1), NULL, NULL, NULL, 0);
+-- step: within the transaction
+BEGIN;
+INSERT INTO s30.plain VALUES (600, s30.noise(9000, 600), NULL, NULL, NULL, 0), (601, s30.noise(9000, 601), NULL, NULL, NULL, 0);
+UPDATE s30.plain SET n = 1 WHERE id IN (600, 601);
+UPDATE s30.plain SET id = id + 10, n = 2 WHERE id IN (600, 601);
+UPDATE s30.plain SET v = v || 'x' WHERE id = 610;
+UPDATE s30.plain SET n = 3 WHERE id = 610;
+SAVEPOINT a;
+UPDATE s30.plain SET v = s30.noise(12000, 7) WHERE id = 611;
+ROLLBACK TO a;
+UPDATE s30.plain SET n = 4 WHERE id = 611;
+DELETE FROM s30.plain WHERE id = 101;
+INSERT INTO s30.plain VALUES (101, s30.noise(9000, 9), NULL, NULL, NULL, 0);
+UPDATE s30.plain SET b = decode(v, 'hex') WHERE id = 101;
+COMMIT;
+BEGIN;
+COPY s30.plain (id, v) FROM PROGRAM 'for i in $(seq 700 900); do printf "%s\t" $i; seq $i $((i + 900)) | tr -d "\n"; echo; done';
+UPDATE s30.plain SET n = 5 WHERE id BETWEEN 700 AND 750;
+COMMIT;
+UPDATE s30.plain SET v = NULL, b = NULL, j = NULL, a = NULL WHERE id BETWEEN 102 AND 105;
+UPDATE s30.plain SET v = 'short', b = '', j = '1', a = '{}' WHERE id BETWEEN 106 AND 110;
+UPDATE s30.plain SET v = v || '!', b = b || '\x01', j = to_jsonb(v), a = a || 'x'::text WHERE id BETWEEN 111 AND 115;
+DELETE FROM s30.plain WHERE id BETWEEN 116 AND 118;
+UPDATE s30.pglz SET w = 'w' WHERE id % 2 = 0;
+UPDATE s30.pglz SET id = id + 1000 WHERE id % 5 = 0;
+-- step: FULL rows carry the old value
+UPDATE s30.ext SET n = n + 1;
+UPDATE s30.ext SET w = s30.noise(5000, n) WHERE id % 2 = 0;
+UPDATE s30.ext SET id = id + 100 WHERE id % 3 = 0;
+UPDATE s30.ext SET v = w, w = v WHERE id % 5 = 0;
+DELETE FROM s30.ext WHERE id % 7 = 0;
+UPDATE s30.fulltoast SET n = -n;
+DELETE FROM s30.fulltoast WHERE id > 15;
+-- step: in keys
+UPDATE s30.key SET v = v + 1 WHERE v % 2 = 0;
+UPDATE s30.key SET k = k || 'new' WHERE v % 3 = 0;
+DELETE FROM s30.key WHERE v > 8;
+-- step: the TOAST table moves
+VACUUM FULL s30.fulltoast;
+UPDATE s30.fulltoast SET n = n * 2;
+CLUSTER s30.ext USING ext_pkey;
+UPDATE s30.ext SET n = n * 2;
+BEGIN;
+INSERT INTO s30.fulltoast VALUES (1000, s30.noise(20000, 1000), 1);
+TRUNCATE s30.fulltoast;
+INSERT INTO s30.fulltoast VALUES (1001, s30.noise(20000, 1001), 1);
+UPDATE s30.fulltoast SET n = 2;
+COMMIT;
+BEGIN;
+INSERT INTO s30.plain VALUES (1000, s30.noise(20000, 1000), NULL, NULL, NULL, 1);
+ALTER TABLE s30.plain ALTER n TYPE bigint;
+UPDATE s30.plain SET n = n + 1 WHERE id = 1000;
+INSERT INTO s30.plain VALUES (1001, s30.noise(20000, 1000), NULL, NULL, NULL, 1);
+UPDATE s30.plain SET n = n + 1 WHERE id >= 1000;
+COMMIT;
+BEGIN;
+INSERT INTO s30.main VALUES (100, s30.noise(40000, 100));
+CLUSTER s30.main USING main_pkey;
+INSERT INTO s30.main VALUES (101, s30.noise(40000, 101));
+UPDATE s30.main SET id = id + 1000 WHERE id >= 100;
+COMMIT;
+SELECT format('ALTER TABLE s30.main ALTER v SET COMPRESSION lz4') WHERE EXISTS (SELECT FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)) \gexec
+INSERT INTO s30.main SELECT g, repeat(md5(g::text), 200) FROM generate_series(200, 250) g;
+UPDATE s30.main SET id = id + 1 WHERE id = 250;

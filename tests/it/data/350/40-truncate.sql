@@ -1,0 +1,74 @@
+-- TRUNCATE in all its forms.
+CREATE TABLE s40.a (id int PRIMARY KEY, v text);
+CREATE TABLE s40.b (id serial PRIMARY KEY, a int REFERENCES s40.a, v text);
+CREATE TABLE s40.c (id int PRIMARY KEY, v text);
+CREATE TABLE s40.p (id int PRIMARY KEY, v text) PARTITION BY RANGE (id);
+CREATE TABLE s40.p1 PARTITION OF s40.p FOR VALUES FROM (0) TO (100);
+CREATE TABLE s40.p2 PARTITION OF s40.p FOR VALUES FROM (100) TO (200);
+CREATE UNLOGGED TABLE s40.u (id int PRIMARY KEY);
+INSERT INTO s40.a SELECT g, 'a' FROM generate_series(1, 50) g;
+INSERT INTO s40.b (a, v) SELECT g, 'b' FROM generate_series(1, 50) g;
+INSERT INTO s40.c SELECT g, 'c' FROM generate_series(1, 50) g;
+INSERT INTO s40.p SELECT g, 'p' FROM generate_series(0, 199) g;
+INSERT INTO s40.u SELECT g FROM generate_series(1, 10) g;
+-- step: rolled back
+BEGIN; TRUNCATE s40.c; ROLLBACK;
+BEGIN; SAVEPOINT s; TRUNCATE s40.c; INSERT INTO s40.c VALUES (1, 'lost'); ROLLBACK TO s; UPDATE s40.c SET v = 'kept' WHERE id = 1; COMMIT;
+BEGIN; TRUNCATE s40.p1; INSERT INTO s40.p VALUES (1, 'lost'); ROLLBACK;
+-- step: alone, and followed by rows
+TRUNCATE s40.c;
+-- step:
+INSERT INTO s40.c VALUES (1, 'after'), (60, 'after');
+-- step: in a transaction with rows before and after
+BEGIN; INSERT INTO s40.c VALUES (2, 'dead'); TRUNCATE s40.c; INSERT INTO s40.c VALUES (3, 'alive'); COMMIT;
+-- step: twice
+BEGIN;
+INSERT INTO s40.c VALUES (4, 'dead'); TRUNCATE s40.c; INSERT INTO s40.c VALUES (5, 'dead'); UPDATE s40.c SET v = 'x';
+TRUNCATE s40.c; INSERT INTO s40.c VALUES (6, 'alive'), (5, 'alive'); DELETE FROM s40.c WHERE id = 6; INSERT INTO s40.c VALUES (7, 'alive');
+COMMIT;
+-- step: in savepoints
+BEGIN;
+INSERT INTO s40.c VALUES (8, 'dead');
+SAVEPOINT s; TRUNCATE s40.c; INSERT INTO s40.c VALUES (9, 'alive'); RELEASE s;
+SAVEPOINT t; TRUNCATE s40.c; INSERT INTO s40.c VALUES (10, 'undone'); ROLLBACK TO t;
+INSERT INTO s40.c VALUES (11, 'alive');
+COMMIT;
+BEGIN;
+TRUNCATE s40.c; INSERT INTO s40.c VALUES (12, 'dead'); SAVEPOINT s; TRUNCATE s40.c; SAVEPOINT t; INSERT INTO s40.c VALUES (13, 'alive'); RELEASE s;
+COMMIT;
+-- step: CASCADE, RESTART IDENTITY, several, with an unlogged one
+TRUNCATE s40.a CASCADE;
+INSERT INTO s40.a VALUES (1, 'new');
+INSERT INTO s40.b (a) VALUES (1);
+TRUNCATE s40.b RESTART IDENTITY;
+INSERT INTO s40.b (a) VALUES (1), (1);
+-- step:
+BEGIN; TRUNCATE s40.a, s40.b, s40.c, s40.u RESTART IDENTITY; INSERT INTO s40.a VALUES (2, 'x'); INSERT INTO s40.b (a) VALUES (2); COMMIT;
+TRUNCATE s40.u;
+-- step: partitions
+INSERT INTO s40.p VALUES (50, 'x') ON CONFLICT (id) DO UPDATE SET v = 'upd';
+TRUNCATE s40.p1;
+INSERT INTO s40.p VALUES (7, 'back');
+-- step:
+BEGIN; UPDATE s40.p SET id = id + 5 WHERE id = 120 OR id = 7; TRUNCATE s40.p; INSERT INTO s40.p VALUES (3, 'p1'), (103, 'p2'); COMMIT;
+-- step: a table made in the transaction
+BEGIN;
+CREATE TABLE s40.n (id int PRIMARY KEY, v text);
+INSERT INTO s40.n VALUES (1, 'dead'); TRUNCATE s40.n; INSERT INTO s40.n VALUES (2, 'alive');
+SAVEPOINT s; TRUNCATE s40.n; INSERT INTO s40.n VALUES (3, 'alive'); RELEASE s;
+COMMIT;
+-- step: with DDL
+BEGIN;
+INSERT INTO s40.n VALUES (4, 'dead');
+ALTER TABLE s40.n ADD COLUMN w int DEFAULT 9;
+TRUNCATE s40.n;
+INSERT INTO s40.n VALUES (5, 'alive', 1);
+ALTER TABLE s40.n DROP COLUMN v;
+INSERT INTO s40.n VALUES (6);
+COMMIT;
+BEGIN; TRUNCATE s40.n; ALTER TABLE s40.n ALTER w TYPE text; INSERT INTO s40.n VALUES (7, 'text'); TRUNCATE s40.n; INSERT INTO s40.n VALUES (8, 'text'); COMMIT;
+BEGIN; TRUNCATE s40.n; ALTER TABLE s40.n RENAME TO nn; INSERT INTO s40.nn VALUES (9, 'renamed'); COMMIT;
+BEGIN; TRUNCATE s40.nn; DROP TABLE s40.nn; COMMIT;
+BEGIN; TRUNCATE s40.a CASCADE; CREATE TABLE s40.n (id int PRIMARY KEY); INSERT INTO s40.n VALUES (10); COMMIT;
+TRUNCATE s40.b, s40.b;
+TRUNCATE s40.c; TRUNCATE s40.c; INSERT INTO s40.c VALUES (1, '1'); TRUNCATE s40.c;
