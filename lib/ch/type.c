@@ -358,8 +358,9 @@ ch_type_default(const struct ws_c_column *col, const struct ws_route *route,
 {
 	bool nullable = !(col->flags & WS_COL_NOTNULL) && !(key && route->keyless != WS_KEYLESS_ALL);
 
-	/* An Array cannot be NULL, nor hold arrays of several shapes. */
-	if (col->kind == WS_K_ARRAY && route->unfit != WS_UNFIT_TEXT &&
+	/* An Array cannot be NULL, nor hold arrays of several shapes, nor be a sort key when its elements
+	 * can be NULL. */
+	if (col->kind == WS_K_ARRAY && !key && route->unfit != WS_UNFIT_TEXT &&
 	    (!nullable || route->null_array == WS_NULL_ARRAY_EMPTY)) {
 		ws_buf_puts(out, "Array(Nullable(");
 		scalar_default(col->elem_kind, col->typmod, route, lim, out);

@@ -63,7 +63,7 @@ ALTER TYPE s10.mood RENAME TO gemüt;
 CREATE TYPE s10.mood AS ENUM ('other');
 CREATE TABLE s10.moods (m s10.mood PRIMARY KEY, g s10.gemüt);
 INSERT INTO s10.moods VALUES ('other', 'sad');
-ALTER DOMAIN s10.pos ADD CHECK (VALUE <> 13);
+ALTER DOMAIN s10.label ADD CHECK (VALUE <> 'never');
 ALTER DOMAIN s10.pos2 SET DEFAULT 8;
 INSERT INTO s10.domains (id) VALUES (10);
 -- step: keys of every type
