@@ -51,9 +51,15 @@ resolve(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *rel, st
 	return emit_loaded_read(e, t->oid, &t->loaded, err);
 }
 
+enum bind {
+	BIND_NOT,    /* as it is */
+	BIND_SCHEMA, /* to the shape, if it can have rows: one without a key may still get it */
+	BIND_ROWS    /* to the shape */
+};
+
 /* The table of a handle, bound to that shape; *t NULL when its changes are not wanted. */
 static int
-table_for(struct ws_emit *e, uint32_t handle, const struct ws_c_relation *rel, bool ready, struct ch_tab **out, struct ws_err *err)
+table_for(struct ws_emit *e, uint32_t handle, const struct ws_c_relation *rel, enum bind bind, struct ch_tab **out, struct ws_err *err)
 {
 	*out = NULL;
 	if (handle >= e->nhandles) {
@@ -77,13 +83,17 @@ table_for(struct ws_emit *e, uint32_t handle, const struct ws_c_relation *rel, b
 		t->loaded = 0; /* positions only grow */
 	}
 	/* Another name may have another rule. */
-	if (ready && (!t->ready || t->rel != rel)) {
+	if (bind != BIND_NOT && (!t->ready || t->rel != rel)) {
 		if (t->rel && t->rel != rel && (strcmp(t->rel->name, rel->name) || strcmp(t->rel->nspname, rel->nspname))) {
 			ws_route_fini(&t->route);
 			if (resolve(e, t, rel, err) != 0)
 				return -1;
 			if (!t->routed)
 				return 0;
+		}
+		if (bind == BIND_SCHEMA && emit_tab_refused(t, rel)) {
+			ws_info("table %s.%s has no usable key: its first row will stop this consumer", rel->nspname, rel->name);
+			return 0;
 		}
 		if (emit_tab_ready(e, t, rel, err) != 0)
 			return -1;
@@ -137,7 +147,7 @@ on_row(struct ws_emit *e, const struct ws_change *c, struct ws_err *err)
 	if (e->skip_tx)
 		return 0;
 	if (!t || !t->ready || t->rel != row->rel || !t->routed || t->loaded || t->retype) {
-		if (table_for(e, row->handle, row->rel, true, &t, err) != 0)
+		if (table_for(e, row->handle, row->rel, BIND_ROWS, &t, err) != 0)
 			return -1;
 		if (!t) {
 			*e->m_skipped += 1;
@@ -156,7 +166,7 @@ on_truncate(struct ws_emit *e, const struct ws_change *c, const struct ws_change
 		uint32_t h = c->truncate.handles[i];
 		struct ch_tab *t;
 
-		if (table_for(e, h, ws_change_relation(r, h), true, &t, err) != 0)
+		if (table_for(e, h, ws_change_relation(r, h), BIND_ROWS, &t, err) != 0)
 			return -1;
 		if (t && t->retype && emit_rebuild(e, t, err) != 0)
 			return -1;
@@ -173,7 +183,7 @@ on_replace(struct ws_emit *e, const struct ws_change *c, const struct ws_change_
 
 	if (e->skip_tx)
 		return 0;
-	if (table_for(e, c->replace.handle, ws_change_relation(r, c->replace.handle), true, &t, err) != 0)
+	if (table_for(e, c->replace.handle, ws_change_relation(r, c->replace.handle), BIND_ROWS, &t, err) != 0)
 		return -1;
 	if (!t)
 		return 0;
@@ -199,7 +209,7 @@ on_schema(struct ws_emit *e, const struct ws_change *c, const struct ws_change_r
 
 	if (e->skip_tx || !rel)
 		return 0;
-	if (table_for(e, h, rel, c->schema.what != 'D', &t, err) != 0)
+	if (table_for(e, h, rel, c->schema.what != 'D' ? BIND_SCHEMA : BIND_NOT, &t, err) != 0)
 		return -1;
 	return t && c->schema.what == 'D' ? emit_drop(e, t, err) : 0;
 }
@@ -243,7 +253,7 @@ on_snapshot_begin(struct ws_emit *e, const struct ws_c_snapshot *s, const struct
 		e->load_lo = s->lsn;
 	e->load_tli = s->tli;
 	/* What an earlier load reached counts no more. */
-	if (table_for(e, s->handle, rel, false, &t, err) != 0)
+	if (table_for(e, s->handle, rel, BIND_NOT, &t, err) != 0)
 		return -1;
 	if (!t)
 		return 0;
@@ -290,7 +300,7 @@ on_snapshot_end(struct ws_emit *e, const struct ws_c_snapshot *s, const struct w
 {
 	struct ch_tab *t;
 
-	if (table_for(e, s->handle, ws_change_relation(r, s->handle), false, &t, err) != 0)
+	if (table_for(e, s->handle, ws_change_relation(r, s->handle), BIND_NOT, &t, err) != 0)
 		return -1;
 	if (!t)
 		return 0;

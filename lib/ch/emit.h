@@ -223,6 +223,8 @@ char *ch_tsv_next(char **at, bool *eol);
 
 /* ---- tables at the destination (table.c, shape.c, ddl.c) ---- */
 struct ch_tab *emit_tab(struct ws_emit *e, const struct ws_c_relation *rel);
+/* Without a key, which its route refuses? */
+bool emit_tab_refused(const struct ch_tab *t, const struct ws_c_relation *rel);
 /* Makes the destination fit for this shape's rows. */
 int emit_tab_ready(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *rel, struct ws_err *err);
 void emit_tabs_forget_routes(struct ws_emit *e);

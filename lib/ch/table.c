@@ -648,13 +648,19 @@ follow(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *rel, str
 	return rc;
 }
 
+bool
+emit_tab_refused(const struct ch_tab *t, const struct ws_c_relation *rel)
+{
+	return !ch_rel_key(rel, NULL) && t->route.deletes != WS_DEL_HISTORY && t->route.keyless == WS_KEYLESS_REFUSE;
+}
+
 static int
 check_source(struct ch_tab *t, const struct ws_c_relation *rel, struct ws_err *err)
 {
 	t->keyless = !ch_rel_key(rel, NULL);
 	t->history = t->route.deletes == WS_DEL_HISTORY;
 	t->append = t->keyless && t->route.keyless == WS_KEYLESS_APPEND && !t->history;
-	if (t->keyless && !t->history && t->route.keyless == WS_KEYLESS_REFUSE)
+	if (emit_tab_refused(t, rel))
 		return ws_err_op(err, "keyless", "table %s.%s has no usable key (primary key that is not deferrable, or replica "
 		                 "identity index); see keyless= in ws-routes(5)", rel->nspname, rel->name);
 	for (int i = 0; i < rel->ncols; i++)

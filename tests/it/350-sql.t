@@ -49,6 +49,16 @@ run_file() {
   done
 }
 
+# leave_out FILE: a file that failed does not hide what the others would find.
+leave_out() {
+  local name
+  name=$(basename "$1")
+  sed -i "1i exclude *s${name%%-*}*.*" "$T/routes"
+  pipe_stop
+  pipe_start
+  pipe_drain src
+}
+
 # ---- sessions side by side ----
 
 # random_sql SESSION: statements over few rows, so that sessions meet, wait, fail and deadlock.
@@ -202,7 +212,7 @@ all() {
   STEP='loaded'
   compare_tables '^s00'
   for f in "$TOP"/tests/it/data/350/$WS_SQL; do
-    [ ! -f "$f" ] || run_file "$f" || return
+    [ ! -f "$f" ] || run_file "$f" || leave_out "$f" || return
   done
   if [ "$WS_SQL" = '*' ] || [ "$WS_SQL" = sessions ]; then sessions; fi
   if [ "$WS_SQL" = '*' ] || [ "$WS_SQL" = stops ]; then stops_all; fi
