@@ -157,9 +157,18 @@ svc_ended() {
 }
 
 svc_last_error() {
-  local svc=$1 files=()
+  local svc=$1 files=() ds=0 es=0
   case $svc in
-    consumer.*) files=("$STATE/log/decode.${svc#consumer.}.log" "$STATE/log/emit.${svc#consumer.}.log") ;;
+    consumer.*)
+      files=("$STATE/log/decode.${svc#consumer.}.log" "$STATE/log/emit.${svc#consumer.}.log")
+      # The one that needs an operator, not the one that only saw the other end.
+      read -r ds es 2>/dev/null <"$STATE/run/$svc.status"
+      if [[ $ds == [23] && $es != [23] ]]; then
+        files=("${files[0]}")
+      elif [[ $es == [23] && $ds != [23] ]]; then
+        files=("${files[1]}")
+      fi
+      ;;
     *) files=("$STATE/log/$svc.log") ;;
   esac
   tail -qn 200 "${files[@]}" 2>/dev/null | grep -E '(error|FATAL|PANIC):|"level":"error"' | tail -n 1

@@ -181,15 +181,16 @@ toast_fetch(void *arg, const struct ws_toast_ptr *p, struct ws_arena *a, const u
 	return 1;
 }
 
-/* Values that neither the record nor the transaction has: a whole old row has them inline. */
+/* Values that neither the record nor the transaction has: the old row, or the old key, which is
+ * logged whenever a key column is external, has them inline. */
 static int
-fill_absent(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_value *old,
-            bool old_full, struct ws_value *v, struct ws_err *err)
+fill_absent(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_value *old, struct ws_value *v,
+            struct ws_err *err)
 {
 	for (uint16_t i = 0; i < sh->desc->ncols; i++) {
 		if (v[i].state != WS_V_ABSENT)
 			continue;
-		if (old && old_full && old[i].state != WS_V_ABSENT)
+		if (old && old[i].state == WS_V_VALUE)
 			v[i] = old[i];
 		else if (!d->o.allow_absent)
 			return ws_err_op(err, "toast_missing",
@@ -233,9 +234,9 @@ put_row(struct ws_decoder *d, struct ws_shape *sh, char op, const struct ws_tupl
 		return -1;
 	if (new_ && decode(d, sh, new_, 0, d->vnew, err) != 0)
 		return -1;
-	if (d->absent && new_ && fill_absent(d, sh, old ? d->vold : NULL, old_full, d->vnew, err) != 0)
+	if (d->absent && new_ && fill_absent(d, sh, old ? d->vold : NULL, d->vnew, err) != 0)
 		return -1;
-	if (d->absent && old_full && fill_absent(d, sh, NULL, false, d->vold, err) != 0)
+	if (d->absent && old_full && fill_absent(d, sh, NULL, d->vold, err) != 0)
 		return -1;
 	ws_change_put_row(d->o.out, op, sh->handle, ++d->ordinal, sh->desc->ncols,
 	                  new_ ? d->vnew : NULL, old ? d->vold : NULL, old_full);

@@ -56,7 +56,8 @@ leave_out() {
   sed -i "1i exclude *s${name%%-*}*.*" "$T/routes"
   pipe_stop
   pipe_start
-  pipe_drain src
+  STEP="without $name"
+  drained
 }
 
 # ---- sessions side by side ----
