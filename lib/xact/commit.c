@@ -33,6 +33,7 @@ ws_abort(struct ws_decoder *d, const struct ws_xactrec *x)
 {
 	struct ws_xtx *tx;
 
+	ws_orphans_abort(&d->orphans, d->o.db, x);
 	if ((tx = ws_xtab_find(&d->tab, x->xid))) {
 		ws_xtab_drop(&d->tab, tx);
 		d->st.aborts++;
@@ -177,8 +178,13 @@ ws_commit(struct ws_decoder *d, const struct ws_record *r, const struct ws_xactr
 		d->st.commit_time = x->time;
 		if (skip) {
 			d->st.skipped++;
-			if (mine)
+			if (mine) {
+				size_t settled;
+
 				ws_decoder_epoch(d);
+				if (d->orphans.n && ws_orphans_claim(d, x, r->rec->end, NULL, &settled, err) != 0)
+					rc = -1;
+			}
 		} else {
 			d->begin = (struct ws_c_begin){x->xid, r->rec->start, r->rec->end, x->time, r->origin};
 			d->tli = r->rec->tli;

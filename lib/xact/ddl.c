@@ -264,7 +264,7 @@ static int
 gather(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, size_t n,
        struct ws_chain_input *in, struct ws_err *err)
 {
-	size_t nbirths = 0, ninvals = 0;
+	size_t nbirths = g->d->orphans.n, ninvals = 0;
 
 	for (size_t i = 0; i < n; i++)
 		if (tx[i]->ddl) {
@@ -286,7 +286,14 @@ gather(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, size_t 
 			if (read_inval(g, l->invals[k], &invals[in->ninvals++], err) != 0)
 				return -1;
 	}
-	qsort(births, nbirths, sizeof *births, by_lsn);
+	if (g->d->orphans.n) {
+		size_t claimed;
+
+		if (ws_orphans_claim(g->d, x, g->end, births + in->nbirths, &claimed, err) != 0)
+			return -1;
+		in->nbirths += claimed;
+	}
+	qsort(births, in->nbirths, sizeof *births, by_lsn);
 	qsort(invals, ninvals, sizeof *invals, by_lsn);
 	for (uint32_t i = 0; i < x->nrels; i++) {
 		struct ws_locator loc = ws_xactrec_rel(x, i);
@@ -326,8 +333,11 @@ ws_ddl_chain(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, s
 
 		wanted = r->before && r->after && r->before->rel->filenode != r->after->rel->filenode;
 	}
-	if (!wanted)
-		return 0;
+	if (!wanted) {
+		size_t claimed;
+
+		return ws_orphans_claim(g->d, x, g->end, NULL, &claimed, err);
+	}
 	ws_oid *changed = ws_arena_alloc(&g->arena, g->nrels * sizeof *changed);
 
 	for (size_t i = 0; i < g->nrels; i++)

@@ -42,6 +42,7 @@ ws_decoder_free(struct ws_decoder *d)
 		return;
 	ws_row_old_forget(d);
 	ws_xtab_fini(&d->tab);
+	ws_orphans_fini(&d->orphans);
 	ws_posread_fini(&d->rd);
 	ws_posread_fini(&d->rd_toast);
 	ws_walplace_fini(&d->place);
@@ -87,7 +88,9 @@ ws_decoder_epoch(struct ws_decoder *d)
 ws_lsn
 ws_decoder_oldest(const struct ws_decoder *d)
 {
-	return d->tab.oldest ? d->tab.oldest->first : 0;
+	ws_lsn tx = d->tab.oldest ? d->tab.oldest->first : 0, file = ws_orphans_first(&d->orphans);
+
+	return file && (!tx || file < tx) ? file : tx;
 }
 
 ws_lsn

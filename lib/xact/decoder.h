@@ -4,6 +4,7 @@
 #define WS_DECODER_H
 
 #include "chain.h"
+#include "orphan.h"
 #include "posread.h"
 #include "shapes.h"
 #include "toastmap.h"
@@ -29,6 +30,7 @@ struct ws_decoder {
 	struct ws_decoder_opts o;
 	const struct ws_walver *ver;
 	struct ws_xtab tab;
+	struct ws_orphans orphans;
 	struct ws_walplace place;
 	struct ws_posread rd, rd_toast; /* a row is held while its TOAST chunks are read */
 	struct ws_shapes shapes;

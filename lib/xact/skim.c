@@ -152,10 +152,12 @@ remember(struct ws_decoder *d, const struct ws_rec *rec)
 
 /* In a transaction that made files: what went into them. */
 static void
-heap_with_ddl(struct ws_xtx *tx, const struct ws_rec *rec, const struct ws_locator *loc)
+heap_with_ddl(struct ws_decoder *d, struct ws_xtx *tx, const struct ws_rec *rec, const struct ws_locator *loc)
 {
 	struct ws_birth *b = ws_xtx_birth(tx, loc->rel);
 
+	if (!b)
+		b = ws_orphan_find(&d->orphans, loc->rel);
 	if (b && !b->first_row)
 		b->first_row = rec->start;
 }
@@ -185,8 +187,8 @@ skim_heap(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
 	struct ws_xtx *tx = ws_xtab_get(&d->tab, rec->xid, rec->start);
 
 	ws_xtx_append(&d->tab, tx, rec->start);
-	if (tx->ddl && tx->ddl->nbirths)
-		heap_with_ddl(tx, rec, &loc);
+	if ((tx->ddl && tx->ddl->nbirths) || d->orphans.n)
+		heap_with_ddl(d, tx, rec, &loc);
 	return 0;
 }
 
@@ -197,7 +199,7 @@ skim_smgr(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
 {
 	struct ws_record r;
 
-	if ((rec->info & 0xF0) != SMGR_CREATE || !rec->xid)
+	if ((rec->info & 0xF0) != SMGR_CREATE)
 		return 0;
 	if (main_data(rec, &r, 16, "SMGR CREATE", err) != 0)
 		return -1;
@@ -206,16 +208,15 @@ skim_smgr(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
 
 	if (!user_file(d, &loc) || (fork != 0 && fork != INIT_FORK))
 		return 0;
-	struct ws_xtx *tx = ws_xtab_get(&d->tab, rec->xid, rec->start);
+	struct ws_xtx *tx = rec->xid ? ws_xtab_get(&d->tab, rec->xid, rec->start) : NULL;
+	struct ws_birth b = {.lsn = rec->start, .spc = loc.spc, .rel = loc.rel, .unlogged = fork == INIT_FORK};
 
-	if (ws_xtx_birth(tx, loc.rel))
+	if (ws_orphan_find(&d->orphans, loc.rel) || (tx && ws_xtx_birth(tx, loc.rel)))
 		return 0; /* a second fork */
-	struct ws_birth *b = ws_xtx_add_birth(tx);
-
-	b->lsn = rec->start;
-	b->spc = loc.spc;
-	b->rel = loc.rel;
-	b->unlogged = fork == INIT_FORK;
+	if (tx)
+		*ws_xtx_add_birth(tx) = b;
+	else
+		ws_orphan_add(&d->orphans, &b);
 	return 0;
 }
 
@@ -226,13 +227,15 @@ skim_fpi(struct ws_decoder *d, const struct ws_rec *rec)
 	struct ws_locator loc;
 	struct ws_xtx *tx = rec->xid ? ws_xtab_find(&d->tab, rec->xid) : NULL;
 
-	if (!tx || !tx->ddl || !ws_rec_locator(rec->data, rec->tot_len, &loc) || !user_file(d, &loc))
+	if ((!d->orphans.n && (!tx || !tx->ddl)) || !ws_rec_locator(rec->data, rec->tot_len, &loc) || !user_file(d, &loc))
 		return;
 	/* Main fork only: block header's fork is in its lower half. */
 	if (rec->data[WS_REC_HDR_SIZE + 1] & 0x0F)
 		return;
-	struct ws_birth *b = ws_xtx_birth(tx, loc.rel);
+	struct ws_birth *b = tx ? ws_xtx_birth(tx, loc.rel) : NULL;
 
+	if (!b)
+		b = ws_orphan_find(&d->orphans, loc.rel);
 	if (b && !b->first_image)
 		b->first_image = rec->start;
 }
@@ -303,6 +306,7 @@ skim_standby(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
 	/* xl_running_xacts: counts, overflow, nextXid @12, oldestRunningXid @16 */
 	if (main_data(rec, &r, 24, "RUNNING_XACTS", err) != 0)
 		return -1;
+	ws_orphans_running(&d->orphans, ws_le32(r.main + 12), ws_le32(r.main + 16));
 	d->st.reaped += ws_xtab_reap(&d->tab, ws_le32(r.main + 16));
 	return 0;
 }
