@@ -33,7 +33,9 @@ pages_next(struct ws_merge *m, struct ws_source *s, struct ws_err *err)
 		while (s->at && s->at < end && s->at < m->limit) {
 			ws_lsn at = s->at;
 
-			if (end - at < 8 || ws_posread_rec(&m->rd, at, err) != 0)
+			if (end - at < 8)
+				return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": no record can begin here", WS_LSN_ARG(at));
+			if (ws_posread_rec(&m->rd, at, err) != 0)
 				return -1;
 			s->at = at + (((ws_lsn)m->rd.rec.tot_len + 7) & ~(ws_lsn)7);
 			if (m->rd.rec.xid != s->tx->xid)
