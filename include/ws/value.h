@@ -55,6 +55,7 @@ int ws_value_from_text(enum ws_kind kind, enum ws_kind elem, const char *s, size
  *   ((nelems + 7) / 8 bytes, bit set = NULL, least significant first), then the non-NULL elements
  *   as wire values.  ndim 0: empty array. */
 #define WS_ARRAY_MAX_DIM 6 /* MAXDIM */
+#define WS_ARRAY_MAX_ELEMS 134217727u /* utils/array.h, MaxArraySize */
 
 struct ws_array {
 	enum ws_kind elem;

@@ -26,8 +26,9 @@ ws_array_parse(const uint8_t *p, size_t n, struct ws_array *a, struct ws_err *er
 	for (int i = 0; i < a->ndim; i++) {
 		a->dims[i] = ws_cur_u32(&c);
 		a->lbounds[i] = (int32_t)ws_cur_u32(&c);
+		/* Both factors below 2^32: no overflow. */
 		nelems = (i ? nelems : 1) * a->dims[i];
-		if (nelems == 0 || nelems > (uint64_t)n * 8)
+		if (nelems == 0 || nelems > (uint64_t)n * 8 || nelems > WS_ARRAY_MAX_ELEMS)
 			goto bad;
 	}
 	a->nelems = (uint32_t)nelems;

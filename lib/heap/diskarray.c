@@ -23,18 +23,20 @@ parse(const uint8_t *p, uint32_t n, struct disk_array *a)
 	if (n < 12)
 		return -1;
 	uint32_t ndim = ws_le32(p), dataoff = ws_le32(p + 4);
-	uint64_t nelems = ndim ? 1 : 0;
+	uint64_t nelems = ndim ? 1 : 0, most = (uint64_t)n * 8;
 
 	if (ndim > WS_ARRAY_MAX_DIM || n - 12 < 8 * ndim)
 		return -1;
+	if (most > WS_ARRAY_MAX_ELEMS)
+		most = WS_ARRAY_MAX_ELEMS;
 	a->ndim = (int)ndim;
 	a->size = (size_t)n + HDR;
 	for (uint32_t i = 0; i < ndim; i++) {
 		a->dims[i] = ws_le32(p + 12 + 4 * i);
 		a->lbounds[i] = (int32_t)ws_le32(p + 12 + 4 * ndim + 4 * i);
-		nelems *= a->dims[i];
-		if (nelems > (uint64_t)n * 8)
+		if (a->dims[i] && nelems > most / a->dims[i])
 			return -1;
+		nelems *= a->dims[i];
 	}
 	a->nelems = (uint32_t)nelems;
 	size_t end = HDR + 12 + 8 * (size_t)ndim;
