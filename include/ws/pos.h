@@ -5,7 +5,9 @@
 
 #include "ws/err.h"
 
-/* 1 when read, 0 when the file does not exist, -1 on error or a malformed file. */
+/* 1 when read, 0 when the file does not exist, -1 on error or a malformed file.  An empty file is
+ * what a power failure can leave of one that is written without sync: WS_ETEMP without err->sys,
+ * since its writer makes it anew. */
 int ws_pos_read(const char *path, struct ws_pos *pos, struct ws_err *err);
 /* The same of a file whose line goes on with other words. */
 int ws_pos_read_first(const char *path, struct ws_pos *pos, struct ws_err *err);

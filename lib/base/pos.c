@@ -39,7 +39,9 @@ ws_pos_read(const char *path, struct ws_pos *pos, struct ws_err *err)
 	struct ws_buf b = {0};
 	int rc = ws_file_read(path, 128, &b, err);
 
-	if (rc == 1 && (strlen((char *)b.data) != b.len || ws_pos_parse((char *)b.data, pos) != 0))
+	if (rc == 1 && b.len == 0)
+		rc = ws_err_temp(err, "%s: empty, as a power failure leaves it; waiting for its writer", path);
+	else if (rc == 1 && (strlen((char *)b.data) != b.len || ws_pos_parse((char *)b.data, pos) != 0))
 		rc = ws_err_op(err, "position_malformed", "%s: not a position (TLI LSN)", path);
 	ws_buf_free(&b);
 	return rc;

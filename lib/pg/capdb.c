@@ -134,7 +134,7 @@ load_captured(struct cap *c, struct cap_db *db, struct ws_err *err)
 		return -1;
 	int rc = cap_pos(c, name, &db->captured, err);
 
-	if (rc < 0 && err->status == WS_EOPERATOR && known) {
+	if (rc < 0 && !err->sys && known) {
 		ws_warn("%s; going on from the history", err->msg);
 		err->msg[0] = 0;
 		db->captured = last;

@@ -112,9 +112,13 @@ read_captured(const char *state, struct gate *g, struct ws_err *err)
 		if (sscanf(e->d_name, "captured.%u%c", &p.db, &junk) != 1)
 			continue;
 		file = ws_asprintf("%s/%s", path, e->d_name);
-		if (ws_pos_read(file, &p.captured, err) < 0)
-			rc = -1;
+		int got = ws_pos_read(file, &p.captured, err);
+
 		free(file);
+		if (got < 0)
+			rc = -1;
+		if (got != 1)
+			continue;
 		g->dbs = ws_realloc(g->dbs, (g->n + 1) * sizeof *g->dbs);
 		g->dbs[g->n++] = p;
 	}

@@ -137,13 +137,15 @@ ws_gate_close(struct ws_gate *g)
 	free(g);
 }
 
-/* Reads STATE/pos/captured.DBOID files; 0 or -1. */
+/* Reads STATE/pos/captured.DBOID files; 0 or -1.  One that is empty hides a position: none counts
+ * until ws-catalog has written it anew. */
 static int
 read_captured(struct ws_gate *g, struct followed **dbs, size_t *n, struct ws_err *err)
 {
 	char *dir = ws_asprintf("%s/pos", g->state);
 	DIR *d = opendir(dir);
 	struct dirent *e;
+	bool hidden = false;
 	int rc = 0;
 
 	*dbs = NULL;
@@ -168,8 +170,14 @@ read_captured(struct ws_gate *g, struct followed **dbs, size_t *n, struct ws_err
 			*dbs = ws_realloc(*dbs, (*n + 1) * sizeof **dbs);
 			(*dbs)[(*n)++] = (struct followed){(ws_oid)db, pos.lsn};
 			rc = 0;
+		} else if (rc < 0 && err->status == WS_ETEMP && !err->sys) {
+			ws_warn("%s", err->msg);
+			hidden = true;
+			rc = 0;
 		}
 	}
+	if (hidden)
+		*n = 0;
 	if (d)
 		closedir(d);
 	free(dir);

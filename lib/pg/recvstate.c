@@ -121,8 +121,9 @@ receiver_room(struct receiver *r, bool reconnecting, struct ws_err *err)
 
 	if (limit == 0 || !r->o->state)
 		return 1;
+	/* An empty file is one that its ws-decode has not written again. */
 	if (statepos_min(r->o->state, "read.", &low, &n, err) != 0)
-		return -1;
+		return err->status == WS_ETEMP && !err->sys ? 1 : -1;
 	ws_lsn end = kept.lsn > r->pushed ? kept.lsn : r->pushed;
 	uint64_t unread = n && end > low.lsn ? end - low.lsn : 0;
 

@@ -297,6 +297,19 @@ kills() {
   cmp_is "$(wc -l <"$T/in-history")" -gt 400 'and there are many'
 }
 
+# What a power failure can leave of a position that is written without fsync: nothing.
+power() {
+  kill9 catalog
+  kill9 walsend
+  pg_kill shadow
+  : >"$S/pos/captured.$DB"
+  start_walsend
+  start_shadow
+  start_catalog
+  step 'CREATE TABLE after_power (a int)'
+  compare_steps "$STEPS" "$STEPS" 'an emptied position is written anew, and the gate waits for it'
+}
+
 databases() {
   local db2 lsn
   sql p 'CREATE DATABASE other' >/dev/null || die 'SQL'
@@ -386,6 +399,7 @@ catalog() {
   compare_steps 1 1 'the first capture is the whole source'
   zoo
   kills
+  power
   databases
   commands
 }

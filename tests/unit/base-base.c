@@ -75,6 +75,10 @@ test_positions(void **state)
 		assert_int_equal(ws_pos_parse(bad[i], &q), -1);
 	assert_int_equal(ws_file_replace(path, "garbage", 7, 0600, false, &err), 0);
 	assert_int_equal(ws_pos_read(path, &q, &err), -1);
+	assert_int_equal(ws_file_replace(path, "", 0, 0600, false, &err), 0);
+	assert_int_equal(ws_pos_read(path, &q, &err), -1);
+	assert_int_equal(err.status, WS_ETEMP);
+	assert_int_equal(err.sys, 0);
 	/* With other words behind it. */
 	assert_int_equal(ws_pos_read_first("no/such/file", &q, &err), 0);
 	assert_int_equal(ws_file_replace(path, "7 0/ABC `a`.`b c`\n", 18, 0600, false, &err), 0);
