@@ -280,7 +280,8 @@ gather(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, size_t 
 
 		if (!l)
 			continue;
-		memcpy(births + in->nbirths, l->births, l->nbirths * sizeof *births);
+		if (l->nbirths)
+			memcpy(births + in->nbirths, l->births, l->nbirths * sizeof *births);
 		in->nbirths += l->nbirths;
 		for (size_t k = 0; k < l->ninvals; k++)
 			if (read_inval(g, l->invals[k], &invals[in->ninvals++], err) != 0)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # ws-decode offline against PostgreSQL's own logical decoding of the same WAL, on a random workload of
 # concurrent sessions: same transactions in the same order, same rows; and from every commit's floor.
+# shellcheck disable=SC2016 # dollar quotes of SQL
 . "$(dirname "$0")/lib/it.sh"
 
 : "${WS_SEED:=1}" "${WS_STEPS:=3000}"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # ws-decode on transactions that give tables new files, columns and names: every statement of
 # the table "Rows before a filenode change", TRUNCATE, partitions, types, sequences, TOAST.
+# shellcheck disable=SC2016 # dollar quotes of SQL
 . "$(dirname "$0")/lib/it.sh"
 
 capture() { catfill "$T/cat" "$C" "$T/a/pg_wal" >>"$T/catfill.log" 2>&1 || die "catfill: $(tail -n 1 "$T/catfill.log")"; }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # ws-decode at its limits: memory, many subtransactions, lost speculative inserts, streams, bad input.
+# shellcheck disable=SC2016 # dollar quotes of SQL
 . "$(dirname "$0")/lib/it.sh"
 
 capture() { catfill "$T/cat" "$C" "$T/a/pg_wal" >>"$T/catfill.log" 2>&1 || die "catfill: $(tail -n 1 "$T/catfill.log")"; }
