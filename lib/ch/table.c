@@ -484,7 +484,27 @@ rename_to(struct ws_emit *e, struct ch_tab *t, const char *db, const char *name,
 	return rc;
 }
 
-/* A table of that name which this consumer filled for a relation that is gone makes room. */
+/* Another relation's table has a new name now: tables that exchange their names are renamed one by one. */
+static void
+moved_to(struct ws_emit *e, ws_oid oid, const char *name)
+{
+	struct ch_known *k = emit_known_find(e, oid);
+	struct ch_tab *o;
+
+	if (k) {
+		free(k->name);
+		k->name = ws_strdup(name);
+	}
+	HASH_FIND(hh, e->tabs, &oid, sizeof oid, o);
+	if (o && o->db) {
+		free(o->name);
+		o->name = ws_strdup(name);
+		o->ready = false;
+	}
+}
+
+/* A table of that name which this consumer filled for another relation makes room: that one is gone, or
+ * gets its own new name when its turn comes. */
 static int
 set_aside(struct ws_emit *e, struct ch_tab *t, const char *db, const char *name, const struct ch_note *n, struct ws_err *err)
 {
@@ -493,8 +513,11 @@ set_aside(struct ws_emit *e, struct ch_tab *t, const char *db, const char *name,
 		                 n->consumer, n->system_id, n->db);
 	char *to = ws_asprintf("%s_dropped_%u", name, n->oid);
 
-	ws_warn("table %s.%s held a relation that is gone: it is now %s", db, name, to);
+	ws_warn("table %s.%s held another relation: it is now %s", db, name, to);
 	int rc = rename_to(e, t, db, name, db, to, err);
+
+	if (rc == 0)
+		moved_to(e, n->oid, to);
 
 	free(to);
 	return rc;
