@@ -111,9 +111,9 @@ UPDATE s50.ty SET i = 'forty' WHERE id = 40;
 COMMIT;
 -- step: wide
 SELECT 'CREATE TABLE s50.wide (id int PRIMARY KEY, ' || string_agg(format('c%s %s', g, (ARRAY['int', 'text', 'numeric(10, 2)', 'bool', 'timestamptz', 'float8'])[g % 6 + 1]), ', ') || ')' FROM generate_series(1, 299) g \gexec
-INSERT INTO s50.wide (id, c6, c299, c1) SELECT g, g, 'last', 'x' FROM generate_series(1, 50) g;
+INSERT INTO s50.wide (id, c6, c299, c1) SELECT g, g, 1.5, 'x' FROM generate_series(1, 50) g;
 UPDATE s50.wide SET c3 = true, c150 = 1 WHERE id % 2 = 0;
 SELECT 'ALTER TABLE s50.wide ' || string_agg('DROP COLUMN c' || g, ', ') FROM generate_series(1, 290) g WHERE g % 3 = 1 \gexec
-INSERT INTO s50.wide (id, c299) VALUES (100, 'after');
+INSERT INTO s50.wide (id, c299) VALUES (100, 2.5);
 ALTER TABLE s50.wide ADD COLUMN c1 int DEFAULT 3;
 UPDATE s50.wide SET c1 = 4 WHERE id > 45;

@@ -12,7 +12,7 @@ INSERT INTO s70.p SELECT g, chr(97 + g % 4), g FROM generate_series(1, 200) g;
 -- step: moves
 UPDATE s70.p SET k = 'b' WHERE k = 'a' AND id % 3 = 0;
 UPDATE s70.p SET k = 'z' WHERE k = 'b' AND id % 5 = 0;
-UPDATE s70.p SET id = id + 1 WHERE k = 'z' AND id % 2 = 0;
+UPDATE s70.p SET id = id + 1000 WHERE k = 'z' AND id % 2 = 0;
 BEGIN;
 UPDATE s70.p SET k = 'a' WHERE k = 'z' AND id > 50;
 UPDATE s70.p SET k = 'b', v = -1 WHERE k = 'a' AND id > 60;
