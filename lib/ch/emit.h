@@ -221,7 +221,7 @@ double emit_delay(unsigned attempt);
  * tells that it was the line's last. */
 char *ch_tsv_next(char **at, bool *eol);
 
-/* ---- tables at the destination (table.c, shape.c, ddl.c) ---- */
+/* ---- tables at the destination (table.c, describe.c, layout.c, shape.c, ddl.c) ---- */
 struct ch_tab *emit_tab(struct ws_emit *e, const struct ws_c_relation *rel);
 /* Without a key, which its route refuses? */
 bool emit_tab_refused(const struct ch_tab *t, const struct ws_c_relation *rel);
@@ -231,6 +231,8 @@ void emit_tabs_forget_routes(struct ws_emit *e);
 void emit_tab_free(struct ch_tab *t);
 int emit_tab_bind(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *rel, struct ws_err *err);
 int emit_known_read(struct ws_emit *e, struct ws_err *err);
+/* Whether a table's note names this consumer of this database. */
+bool emit_note_ours(const struct ws_emit *e, const struct ch_note *n);
 struct ch_known *emit_known_find(struct ws_emit *e, ws_oid oid);
 
 /* A destination column as the server tells it. */
@@ -259,6 +261,7 @@ void ch_column_name(const struct ws_emit *e, const struct ws_c_relation *rel, co
                     struct ws_route_column *out);
 int emit_layout(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *rel,
                 const struct ch_desc *d, struct ws_err *err);
+int ch_check_engine(const struct ch_tab *t, const struct ch_desc *d, struct ws_err *err);
 int ch_check_table(const struct ch_tab *t, const struct ws_c_relation *rel, const struct ch_desc *d, struct ws_err *err);
 void ch_full_name(struct ws_buf *b, const char *db, const char *name);
 const char *ch_on_cluster(const struct ch_tab *t, struct ws_buf *scratch);

@@ -1,0 +1,158 @@
+/* What the destination says about its tables, and which of them are this consumer's; see
+ * lib/ch/emit.h. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ch/emit.h"
+
+void
+ch_desc_fini(struct ch_desc *d)
+{
+	ws_arena_free(&d->arena);
+	memset(d, 0, sizeof *d);
+}
+
+struct ch_dcol *
+ch_desc_find(const struct ch_desc *d, const char *name)
+{
+	for (int i = 0; i < d->n; i++)
+		if (!strcmp(d->cols[i].name, name))
+			return &d->cols[i];
+	return NULL;
+}
+
+/* Next field of an answer, kept in the arena; "" past the end. */
+static char *
+field(struct ws_arena *a, char **at)
+{
+	bool eol;
+	char *s = ch_tsv_next(at, &eol);
+
+	return ws_arena_strdup(a, s ? s : "");
+}
+
+int
+emit_describe(struct ws_emit *e, const char *db, const char *name, struct ch_desc *d, struct ws_err *err)
+{
+	struct ws_buf qdb = {0}, qname = {0}, out = {0};
+	int rc = -1, cap = 0;
+
+	memset(d, 0, sizeof *d);
+	ch_quote_text(&qdb, db, strlen(db));
+	ch_quote_text(&qname, name, strlen(name));
+	ws_buf_cstr(&qdb);
+	ws_buf_cstr(&qname);
+	if (emit_sql(e, &out, err,
+	             "SELECT engine, engine_full, sorting_key, toString(uuid), comment FROM system.tables WHERE database = %s AND name = %s",
+	             (char *)qdb.data, (char *)qname.data) != 0)
+		goto out;
+	if (out.len) {
+		char *at = (char *)out.data;
+
+		d->exists = true;
+		d->engine = field(&d->arena, &at);
+		d->engine_full = field(&d->arena, &at);
+		d->sorting_key = field(&d->arena, &at);
+		d->uuid = field(&d->arena, &at);
+		d->comment = field(&d->arena, &at);
+		out.len = 0;
+		if (emit_sql(e, &out, err,
+		             "SELECT name, type, default_kind, is_in_sorting_key, is_in_partition_key FROM system.columns "
+		             "WHERE database = %s AND table = %s ORDER BY position",
+		             (char *)qdb.data, (char *)qname.data) != 0)
+			goto out;
+		for (at = (char *)out.data; *at;) {
+			if (d->n == cap) {
+				struct ch_dcol *old = d->cols;
+
+				cap = cap ? cap * 2 : 32;
+				d->cols = ws_arena_alloc(&d->arena, (size_t)cap * sizeof *old);
+				if (d->n)
+					memcpy(d->cols, old, (size_t)d->n * sizeof *old);
+			}
+			struct ch_dcol *c = &d->cols[d->n++];
+
+			c->name = field(&d->arena, &at);
+			c->type = field(&d->arena, &at);
+			c->kind = field(&d->arena, &at);
+			c->key = *field(&d->arena, &at) == '1';
+			c->part = *field(&d->arena, &at) == '1';
+		}
+	}
+	rc = 0;
+out:
+	ws_buf_free(&qdb);
+	ws_buf_free(&qname);
+	ws_buf_free(&out);
+	if (rc != 0)
+		ch_desc_fini(d);
+	return rc;
+}
+
+static void
+known_free(struct ws_emit *e)
+{
+	for (struct ch_known *k = e->known, *next; k; k = next) {
+		next = k->next;
+		ch_note_fini(&k->note);
+		free(k->db);
+		free(k->name);
+		free(k);
+	}
+	e->known = NULL;
+}
+
+bool
+emit_note_ours(const struct ws_emit *e, const struct ch_note *n)
+{
+	return n->system_id == e->id.system_id && n->db == e->id.db && !strcmp(n->consumer, e->o.consumer);
+}
+
+/* Every table whose comment says that it is this consumer's. */
+int
+emit_known_read(struct ws_emit *e, struct ws_err *err)
+{
+	struct ws_buf out = {0};
+	bool eol;
+
+	known_free(e);
+	if (!e->dbname)
+		return 0;
+	if (emit_sql(e, &out, err,
+	             "SELECT database, name, comment FROM system.tables WHERE position(comment, 'walshadow=1 system=%" PRIu64
+	             " database=%u ') > 0 AND NOT startsWith(name, 'ws_staging_')",
+	             e->id.system_id, e->id.db) != 0) {
+		ws_buf_free(&out);
+		return -1;
+	}
+	for (char *at = out.data ? (char *)out.data : (char[1]){0}; *at;) {
+		char *db = ch_tsv_next(&at, &eol), *name = ch_tsv_next(&at, &eol), *comment = ch_tsv_next(&at, &eol);
+		struct ch_note note;
+
+		if (!comment || ch_note_parse(comment, &note) != 1)
+			continue;
+		if (!emit_note_ours(e, &note)) {
+			ch_note_fini(&note);
+			continue;
+		}
+		struct ch_known *k = ws_calloc(1, sizeof *k);
+
+		k->db = ws_strdup(db);
+		k->name = ws_strdup(name);
+		k->note = note;
+		k->next = e->known;
+		e->known = k;
+	}
+	ws_buf_free(&out);
+	return 0;
+}
+
+struct ch_known *
+emit_known_find(struct ws_emit *e, ws_oid oid)
+{
+	for (struct ch_known *k = e->known; k; k = k->next)
+		if (k->note.oid == oid)
+			return k;
+	return NULL;
+}
