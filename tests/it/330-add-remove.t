@@ -4,6 +4,7 @@
 . "$IT_LIB/pipe.sh"
 
 add_remove() {
+  # shellcheck disable=SC2034 # pipe.sh reads it
   S=$T/state$PG_MAJOR
   ch_start ch
   pg_new src

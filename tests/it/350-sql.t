@@ -204,6 +204,7 @@ all() {
   sql src 'CREATE DATABASE app' 'CREATE DATABASE other'
   sql src/other 'CREATE TABLE noise (id int, v text)'
   # The same values by the initial load.
+  # shellcheck disable=SC2053 # WS_SQL is a pattern
   if [[ 10-types.sql == $WS_SQL ]]; then
     sed 's/s10/s00/g' "$TOP/tests/it/data/350/10-types.sql" >"$T/load.sql"
     sql src/app 'CREATE SCHEMA s00' && sql src/app <"$T/load.sql" || fail 'SQL before the load'
