@@ -401,9 +401,9 @@ learn_tree_first(struct ws_filter *f, const struct ws_rec *rec, struct ws_err *e
 	return 0;
 }
 
-int
-ws_filter_record(struct ws_filter *f, const struct ws_rec *rec, const struct ws_walver *ver,
-                 enum ws_verdict *verdict, struct ws_err *err)
+static __attribute__((noinline)) int
+record_slow(struct ws_filter *f, const struct ws_rec *rec, const struct ws_walver *ver,
+            enum ws_verdict *verdict, struct ws_err *err)
 {
 	uint8_t kind = kinds[rec->rmid];
 	struct walk w;
@@ -417,8 +417,6 @@ ws_filter_record(struct ws_filter *f, const struct ws_rec *rec, const struct ws_
 		return special_record(f, rec, ver, verdict, err);
 	if (f->nprovisional && learn_tree_first(f, rec, err) != 0)
 		return -1;
-	if (kind == BY_BLOCK && usual(f, rec, verdict))
-		return 0;
 	if (walk_headers(f, rec, &w) != 0)
 		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": the record's headers are malformed",
 		                 WS_LSN_ARG(rec->start));
@@ -428,4 +426,13 @@ ws_filter_record(struct ws_filter *f, const struct ws_rec *rec, const struct ws_
 		keep = names_kept(f, rec, w.main_len);
 	*verdict = keep ? WS_KEEP : WS_BLANK;
 	return 0;
+}
+
+int
+ws_filter_record(struct ws_filter *f, const struct ws_rec *rec, const struct ws_walver *ver,
+                 enum ws_verdict *verdict, struct ws_err *err)
+{
+	if (kinds[rec->rmid] == BY_BLOCK && !f->nprovisional && usual(f, rec, verdict))
+		return 0;
+	return record_slow(f, rec, ver, verdict, err);
 }

@@ -471,13 +471,12 @@ fast_path(struct ws_walreader *r, struct ws_rec *rec)
 	return true;
 }
 
-int
-ws_walreader_next(struct ws_walreader *r, struct ws_rec *rec, struct ws_err *err)
+/* Apart from the common case, which then saves no registers. */
+static __attribute__((noinline)) int
+next_slow(struct ws_walreader *r, struct ws_rec *rec, struct ws_err *err)
 {
 	int rc = 0;
 
-	if (fast_path(r, rec))
-		return 1;
 	while (r->p != r->end && r->state != FAILED) {
 		switch (r->state) {
 		case RECORD:
@@ -503,6 +502,12 @@ ws_walreader_next(struct ws_walreader *r, struct ws_rec *rec, struct ws_err *err
 	if (err)
 		*err = r->err;
 	return -1;
+}
+
+int
+ws_walreader_next(struct ws_walreader *r, struct ws_rec *rec, struct ws_err *err)
+{
+	return fast_path(r, rec) ? 1 : next_slow(r, rec, err);
 }
 
 bool
