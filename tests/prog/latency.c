@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static double
 now_ms(void)
@@ -75,6 +76,9 @@ main(int argc, char **argv)
 				fprintf(stderr, "latency: row %d is not visible\n", i + 1);
 				return 1;
 			}
+			/* Asking without a pause would be load of its own. */
+			if (first != '1')
+				usleep(2000);
 		} while (first != '1');
 		took[i] = now_ms() - start;
 	}
