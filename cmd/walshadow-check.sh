@@ -92,15 +92,15 @@ check_source() {
     problem "source, database $DATABASE: $out"
     return 1
   fi
-  local num recovery encoding
-  IFS='|' read -r num recovery DATABASE_OID encoding <<<"$out"
+  local num recovery
+  IFS='|' read -r num recovery DATABASE_OID ENCODING <<<"$out"
   MAJOR=$((num / 10000))
-  finding "source: PostgreSQL $MAJOR ($num), database $DATABASE (oid $DATABASE_OID, $encoding)"
+  finding "source: PostgreSQL $MAJOR ($num), database $DATABASE (oid $DATABASE_OID, $ENCODING)"
   ((MAJOR >= 16 && MAJOR <= 18)) || problem "source is PostgreSQL $MAJOR; 16, 17 and 18 are supported"
   [[ $recovery == f ]] || finding "warning: source is a standby; init needs a primary for the initial load"
   [[ $(source_setting wal_level) == logical ]] || problem "source has wal_level=$(source_setting wal_level); set wal_level=logical and restart it"
   [[ $(source_setting full_page_writes) == on ]] || problem "source has full_page_writes=off; a base backup needs it on"
-  [[ $encoding == UTF8 ]] || finding "warning: database encoding is $encoding; text is passed on as it is"
+  [[ $ENCODING == UTF8 ]] || finding "warning: database encoding is $ENCODING; text is passed on as it is"
   check_source_resources
   check_source_rights
   check_source_tables

@@ -41,6 +41,7 @@ init_configuration() {
   file=$STATE/consumer/$CONSUMER/config
   conf_set "$file" DATABASE "$DATABASE"
   conf_set "$file" DATABASE_OID "$DATABASE_OID"
+  conf_set "$file" ENCODING "$ENCODING"
   conf_set "$file" WS_EMIT_URL "$CH_URL"
   [[ -z $CH_USER ]] || conf_set "$file" WS_EMIT_USER "$CH_USER"
   [[ -z $PASSWORD_FILE ]] || conf_set "$file" WS_EMIT_PASSWORD_FILE "$PASSWORD_FILE"
