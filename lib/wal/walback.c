@@ -1,5 +1,7 @@
 /* Background appends to a WAL directory; see walback.h. */
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -9,40 +11,36 @@
 struct ws_walback {
 	struct ws_walwriter *w;
 	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	/* under the lock */
-	bool busy, stop;
+	/* The append at hand, rc and err belong to the thread from `work` to `idle`, else to the caller. */
+	sem_t work, idle;
+	bool stop;
 	int rc;
 	struct ws_err err;
-	/* the append at hand: the thread's while busy */
 	ws_tli tli;
 	ws_lsn lsn;
 	const uint8_t *p;
 	size_t n;
 };
 
+static void
+take(sem_t *s)
+{
+	while (sem_wait(s) != 0 && errno == EINTR)
+		;
+}
+
 static void *
 work(void *arg)
 {
 	struct ws_walback *b = arg;
 
-	pthread_mutex_lock(&b->lock);
 	for (;;) {
-		while (!b->busy && !b->stop)
-			pthread_cond_wait(&b->changed, &b->lock);
-		if (!b->busy)
-			break;
-		pthread_mutex_unlock(&b->lock);
-		int rc = ws_walwriter_append(b->w, b->tli, b->lsn, b->p, b->n, &b->err);
-
-		pthread_mutex_lock(&b->lock);
-		b->rc = rc;
-		b->busy = false;
-		pthread_cond_signal(&b->changed);
+		take(&b->work);
+		if (b->stop)
+			return NULL;
+		b->rc = ws_walwriter_append(b->w, b->tli, b->lsn, b->p, b->n, &b->err);
+		sem_post(&b->idle);
 	}
-	pthread_mutex_unlock(&b->lock);
-	return NULL;
 }
 
 struct ws_walback *
@@ -52,8 +50,8 @@ ws_walback_new(struct ws_walwriter *w)
 	sigset_t all, before;
 
 	b->w = w;
-	pthread_mutex_init(&b->lock, NULL);
-	pthread_cond_init(&b->changed, NULL);
+	sem_init(&b->work, 0, 0);
+	sem_init(&b->idle, 0, 1);
 	/* Signals are the caller's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -62,6 +60,8 @@ ws_walback_new(struct ws_walwriter *w)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc == 0)
 		return b;
+	sem_destroy(&b->work);
+	sem_destroy(&b->idle);
 	free(b);
 	return NULL;
 }
@@ -71,43 +71,31 @@ ws_walback_free(struct ws_walback *b)
 {
 	if (!b)
 		return;
-	pthread_mutex_lock(&b->lock);
+	take(&b->idle);
 	b->stop = true;
-	pthread_cond_signal(&b->changed);
-	pthread_mutex_unlock(&b->lock);
+	sem_post(&b->work);
 	pthread_join(b->thread, NULL);
-	pthread_cond_destroy(&b->changed);
-	pthread_mutex_destroy(&b->lock);
+	sem_destroy(&b->work);
+	sem_destroy(&b->idle);
 	free(b);
-}
-
-/* With the lock: 0 when idle and all went well. */
-static int
-settle(struct ws_walback *b, struct ws_err *err)
-{
-	while (b->busy)
-		pthread_cond_wait(&b->changed, &b->lock);
-	if (b->rc != 0 && err)
-		*err = b->err;
-	return b->rc;
 }
 
 int
 ws_walback_append(struct ws_walback *b, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n, struct ws_err *err)
 {
-	pthread_mutex_lock(&b->lock);
-	int rc = settle(b, err);
-
-	if (rc == 0 && n) {
-		b->tli = tli;
-		b->lsn = lsn;
-		b->p = p;
-		b->n = n;
-		b->busy = true;
-		pthread_cond_signal(&b->changed);
+	take(&b->idle);
+	if (b->rc != 0) {
+		if (err)
+			*err = b->err;
+		sem_post(&b->idle);
+		return -1;
 	}
-	pthread_mutex_unlock(&b->lock);
-	return rc;
+	b->tli = tli;
+	b->lsn = lsn;
+	b->p = p;
+	b->n = n;
+	sem_post(n ? &b->work : &b->idle);
+	return 0;
 }
 
 int
