@@ -216,8 +216,8 @@ all() {
   for f in "$TOP"/tests/it/data/350/$WS_SQL; do
     [ ! -f "$f" ] || run_file "$f" || leave_out "$f" || return
   done
-  if [ "$WS_SQL" = '*' ] || [ "$WS_SQL" = sessions ]; then sessions; fi
-  if [ "$WS_SQL" = '*' ] || [ "$WS_SQL" = stops ]; then stops_all; fi
+  if [ "$WS_SQL" = sessions ]; then sessions; fi
+  if [ "$WS_SQL" = stops ]; then stops_all; fi
   ok 'it stops' pipe_stop
   ch 'DROP DATABASE app'
 }

@@ -64,7 +64,7 @@ cmp_plan() {
     cmp_pair "\"${name//\"/\"\"}\"" "$type" "$array" "\`${quoted//\`/\\\`}\`" "${chtype[$name]}"
     CMP_PG+="${CMP_PG:+ || E'\\t' || }$PAIR_PG"
     CMP_CH+="${CMP_CH:+, '\\t', }$PAIR_CH"
-    unset "chtype[$name]"
+    unset 'chtype[$name]'
   done < <(cmp_source_columns "$server" "$table")
   for name in "${!chtype[@]}"; do
     [[ $name == _* || " ${CMP_IGNORE:-} " == *" $name "* ]] ||

@@ -1,9 +1,11 @@
 -- Replica identities, and their changes.
 CREATE TABLE s80.f (id int PRIMARY KEY, v text, n int);
 ALTER TABLE s80.f REPLICA IDENTITY FULL;
+BEGIN;
 CREATE TABLE s80.i (id int PRIMARY KEY, u text NOT NULL, x int NOT NULL, v text);
 CREATE UNIQUE INDEX i_u ON s80.i (x, u);
 ALTER TABLE s80.i REPLICA IDENTITY USING INDEX i_u;
+COMMIT;
 CREATE TABLE s80.c (a int, b text, c date, v int, PRIMARY KEY (c, a, b));
 CREATE TABLE s80.inc (id int, v text, PRIMARY KEY (id) INCLUDE (v));
 INSERT INTO s80.f SELECT g, 'f', g FROM generate_series(1, 50) g;

@@ -12,8 +12,8 @@ INSERT INTO s90."UPPER" VALUES (1); INSERT INTO s90.upper VALUES (2);
 INSERT INTO s90."123456789012345678901234567890123456789012345678901234567890123" VALUES (1);
 -- step: DDL on them
 ALTER TABLE "s90 my.schema"."ta ble.x" ADD COLUMN "n`e'w""\ " int DEFAULT 4;
-ALTER TABLE "s90 my.schema"."ta ble.x" RENAME COLUMN "a.b" TO "b`.'a";
-UPDATE "s90 my.schema"."ta ble.x" SET "b`.'a" = 'upd' WHERE "i d" < 5; DELETE FROM "s90 my.schema"."ta ble.x" WHERE "i d" = 6;
+ALTER TABLE "s90 my.schema"."ta ble.x" RENAME COLUMN "select" TO "b`'a";
+UPDATE "s90 my.schema"."ta ble.x" SET "b`'a" = 1000 WHERE "i d" < 5; DELETE FROM "s90 my.schema"."ta ble.x" WHERE "i d" = 6;
 ALTER TABLE "s90""q`t'é\x"."q""`'\t{schema}" ALTER v TYPE varchar(10), ADD COLUMN "r`" float8 DEFAULT random();
 UPDATE "s90""q`t'é\x"."q""`'\t{schema}" SET "k`""'\" = 'k3' WHERE "k`""'\" = 'k1';
 ALTER TABLE "s90 my.schema"."ta ble.x" DROP COLUMN "c""d";
