@@ -132,7 +132,11 @@ sessions() {
 
 # ---- what stops ----
 
-consumer_failed() { walshadow status 2>&1 | grep -q 'consumer.main *FAILED status=3'; }
+consumer_failed() {
+  local status
+  status=$(walshadow status 2>&1)
+  [[ $status =~ consumer.main\ *FAILED\ status=3 ]]
+}
 
 # stops TOOL REASON DESC SQL...: the consumer ends with status 3 and that reason, and neither its
 # position nor rows move past the commit.
@@ -150,8 +154,12 @@ stops() {
   isnt "$(ch 'SELECT max(id) FROM app.stop_after')" "$(sql src/app 'SELECT max(id) FROM stop.after')" "$desc: nor written"
 }
 
-# goes_on DESC ROUTE...: rules in front of the others, and all arrives.
+# goes_on DESC ROUTE...: rules in front of the others, all arrives, and the tables are equal.
 goes_on() {
+  resume "$@" && compare_tables '^stop$'
+}
+
+resume() {
   local desc=$1
   shift
   { printf '%s\n' "$@"; cat "$T/routes"; } >"$T/routes.new"
@@ -159,8 +167,7 @@ goes_on() {
   pipe_stop
   pipe_start
   STEP="$desc: goes on"
-  drained || return 1
-  compare_tables '^stop$'
+  ok "$STEP" drained
 }
 
 stops_all() {
@@ -172,25 +179,27 @@ stops_all() {
   ch 'ALTER TABLE app.stop_d MODIFY COLUMN d Nullable(String)'
   goes_on 'an infinite date, the column a String' '#'
   stops emit value_unfit 'a numeric NaN' "BEGIN; INSERT INTO stop.d VALUES (3, NULL, 1.5); INSERT INTO stop.d VALUES (4, NULL, 'NaN'); COMMIT" || return
-  goes_on 'a numeric NaN as NULL' 'table stop.d unfit=null' >"$T/nan.out"
+  resume 'a numeric NaN as NULL' 'table stop.d unfit=null'
   is "$(ch 'SELECT id, n FROM app.stop_d FINAL WHERE id IN (3, 4) ORDER BY id FORMAT TSV' | tr '\n\t' '; ')" '3 1.5;4 \N;' 'a numeric NaN as NULL'
   sql src/app 'UPDATE stop.d SET n = 2 WHERE id = 4'
-  stops emit unsupported_type 'an unsupported type' 'CREATE TABLE stop.u (id int PRIMARY KEY, p point)' "INSERT INTO stop.u VALUES (1, NULL), (2, '(1,2)')" || return
+  stops emit type_unsupported 'an unsupported type' 'CREATE TABLE stop.u (id int PRIMARY KEY, p point)' "INSERT INTO stop.u VALUES (1, NULL), (2, '(1,2)')" || return
   sql src/app 'DELETE FROM stop.u WHERE id = 2'
   goes_on 'an unsupported type in hexadecimal' 'table stop.u unsupported=hex'
   stops emit keyless 'a table without a key' 'CREATE TABLE stop.k (a int, b text)' "INSERT INTO stop.k VALUES (1, 'x')" || return
   goes_on 'a table without a key, append only' 'table stop.k keyless=append'
   stops emit append_only_changed 'its row is deleted' 'ALTER TABLE stop.k REPLICA IDENTITY FULL' 'DELETE FROM stop.k' || return
-  goes_on 'excluded' 'exclude stop.k' >/dev/null
+  resume 'the table excluded' 'exclude stop.k'
+  sql src/app 'DROP TABLE stop.k'
   stops emit keyless 'a deferrable primary key' 'CREATE TABLE stop.def (id int PRIMARY KEY DEFERRABLE, v int)' 'INSERT INTO stop.def SELECT g, g FROM generate_series(1, 5) g' || return
-  sql src/app 'ALTER TABLE stop.def REPLICA IDENTITY FULL' 'UPDATE stop.def SET id = id + 1' 'DELETE FROM stop.def WHERE id = 3' 'INSERT INTO stop.def VALUES (3, 9)' 'UPDATE stop.def SET id = 3 - id + 4'
-  goes_on 'a deferrable primary key, all columns the key' 'table stop.def keyless=all'
+  resume 'the table with a deferrable key excluded' 'exclude stop.def'
+  sql src/app 'DROP TABLE stop.def'
   stops decode toast_missing 'an unchanged TOAST value' 'UPDATE stop.t SET n = 2' || return
-  sql src/app 'ALTER TABLE stop.t REPLICA IDENTITY FULL'
+  # The remedy as long as there is no store of older values: the table goes its own way.
   echo 'WS_DECODE_TOAST_MISSING=absent' >>"$S/walshadow.conf"
-  ch 'DROP TABLE app.stop_t'
-  pipe_stop
-  pipe_start
+  resume 'the table with the TOAST value excluded' 'exclude stop.t'
+  sql src/app 'DROP TABLE stop.t'
+  STEP='after all stops'
+  drained && compare_tables '^stop$'
 }
 
 all() {
@@ -216,8 +225,8 @@ all() {
   for f in "$TOP"/tests/it/data/350/$WS_SQL; do
     [ ! -f "$f" ] || run_file "$f" || leave_out "$f" || return
   done
-  if [ "$WS_SQL" = sessions ]; then sessions; fi
-  if [ "$WS_SQL" = stops ]; then stops_all; fi
+  if [[ $WS_SQL == '*' || $WS_SQL == sessions ]]; then sessions; fi
+  if [[ $WS_SQL == '*' || $WS_SQL == stops ]]; then stops_all; fi
   ok 'it stops' pipe_stop
   ch 'DROP DATABASE app'
 }

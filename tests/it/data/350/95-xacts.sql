@@ -24,9 +24,9 @@ DO $$ BEGIN FOR i IN 1 .. 200 LOOP BEGIN CREATE TEMP TABLE x (a int); INSERT INT
 -- step: two phases
 BEGIN; UPDATE s95.t SET v = 'prepared' WHERE id = 10; INSERT INTO s95.t VALUES (700, repeat(md5('p'), 500)); SAVEPOINT a; INSERT INTO s95.t VALUES (701, 'sub'); SAVEPOINT b; INSERT INTO s95.t VALUES (702, 'x'); ROLLBACK TO b; PREPARE TRANSACTION 'p1';
 BEGIN; UPDATE s95.t SET v = 'never' WHERE id = 11; PREPARE TRANSACTION 'p2';
-BEGIN; ALTER TABLE s95.m ADD COLUMN w int DEFAULT 8; INSERT INTO s95.m (v) VALUES ('with DDL'); PREPARE TRANSACTION 'p3';
 UPDATE s95.t SET v = 'meanwhile' WHERE id = 12;
--- step:
+-- step: one of them with DDL, whose lock a comparison would wait for
+BEGIN; ALTER TABLE s95.m ADD COLUMN w int DEFAULT 8; INSERT INTO s95.m (v) VALUES ('with DDL'); PREPARE TRANSACTION 'p3';
 COMMIT PREPARED 'p1';
 ROLLBACK PREPARED 'p2';
 UPDATE s95.t SET v = 'after' WHERE id IN (10, 11);
@@ -43,7 +43,7 @@ CREATE UNLOGGED TABLE s95.ul (id int PRIMARY KEY, v text); BEGIN; INSERT INTO s9
 CREATE VIEW s95.v AS SELECT * FROM s95.t; UPDATE s95.v SET v = 'through the view' WHERE id = 2; DROP VIEW s95.v;
 SELECT lo_create(99999); SELECT lo_put(99999, 0, '\x00'); SELECT lo_unlink(99999);
 ANALYZE s95.t; VACUUM s95.t; CREATE INDEX ON s95.t (v); DROP INDEX s95.t_v_idx; COMMENT ON TABLE s95.t IS 'comment'; GRANT SELECT ON s95.t TO PUBLIC;
-LOCK TABLE s95.t; SELECT pg_switch_wal(); SELECT txid_current(); CHECKPOINT;
+BEGIN; LOCK TABLE s95.t; COMMIT; SELECT pg_switch_wal(); SELECT txid_current(); CHECKPOINT;
 UPDATE s95.t SET v = 'after checkpoint' WHERE id BETWEEN 3 AND 20; DELETE FROM s95.t WHERE id = 21; INSERT INTO s95.t VALUES (21, 'image');
 -- step: triggers and foreign keys
 CREATE TABLE s95.child (id int PRIMARY KEY, t int REFERENCES s95.t ON DELETE CASCADE ON UPDATE CASCADE);
