@@ -98,7 +98,8 @@ int ws_pg_stream_start(struct ws_pg *c, const char *slot, struct ws_pos pos, str
  * some seconds.  -1: the stream is broken; temporary unless err says otherwise. */
 int ws_pg_stream_next(struct ws_pg *c, struct ws_pg_event *ev, struct ws_err *err);
 void ws_pg_free(void *owner);
-/* Standby status; queued and flushed as far as the socket takes it. */
+/* Standby status; queued and flushed as far as the socket takes it.  A server that is gone is no
+ * failure here: ws_pg_stream_next tells how the stream ended. */
 int ws_pg_stream_status(struct ws_pg *c, ws_lsn write, ws_lsn flush, ws_lsn apply, struct ws_err *err);
 /* True when something queued could not be sent yet: poll for POLLOUT, then ws_pg_stream_flush. */
 bool ws_pg_stream_unsent(const struct ws_pg *c);
