@@ -147,7 +147,8 @@ svc_ended() {
     warn "$svc ended with status $status and is not restarted: $(svc_last_error "$svc")"
     return
   fi
-  ((ran >= 60)) && SVC_BACKOFF[$svc]=0
+  # One that had settled is started at once; only one that cannot settle is held back.
+  ((ran >= 5)) && SVC_BACKOFF[$svc]=0
   wait=${SVC_BACKOFF[$svc]:-0}
   SVC_BACKOFF[$svc]=$((wait == 0 ? 1 : wait * 2 > BACKOFF_MAX ? BACKOFF_MAX : wait * 2))
   SVC_NEXT[$svc]=$((SECONDS + wait))
