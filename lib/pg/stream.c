@@ -166,9 +166,12 @@ ws_pg_stream_next(struct ws_pg *c, struct ws_pg_event *ev, struct ws_err *err)
 	int n = PQgetCopyData(c->conn, &buf, 1);
 
 	if (n == 0) {
-		if (!PQconsumeInput(c->conn))
-			return pg_error(c, NULL, "the stream broke", err);
+		/* What came together with the end of file is still there: a shutdown's goodbye. */
+		bool alive = PQconsumeInput(c->conn);
+
 		n = PQgetCopyData(c->conn, &buf, 1);
+		if (n == 0 && !alive)
+			return pg_error(c, NULL, "the stream broke", err);
 	}
 	if (n == 0)
 		return 0;
