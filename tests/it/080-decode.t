@@ -76,6 +76,7 @@ major() {
     awk '/^BEGIN / { b = $0; next } b && !/^COMMIT / { print b } !(b && /^COMMIT /) { print } { b = "" }' >"$T/expected"
   db=$(sql a 'SELECT oid FROM pg_database WHERE datname = current_database()')
   cmp_is "$(wc -l <"$T/expected")" -gt $((WS_STEPS * 2)) "$PG_MAJOR: PostgreSQL decoded a lot"
+  pg_stop a # the WAL stays as it is: what is compared below reads it more than once
   ws-decode --catalog "$T/cat" --database "$db" -s "$start" "$T/a/pg_wal" >"$T/stream"
   run decodecmp "$T/expected" <"$T/stream"
   like "$OUT" '^same: ' "$PG_MAJOR: the same transactions, order and rows"
@@ -87,7 +88,6 @@ major() {
   note "$OUT"
   run decrestart "$T/cat" "$db" "$T/a/pg_wal" "$start" 65536 20
   like "$OUT" '^restarts=' "$PG_MAJOR: and with little memory"
-  pg_stop a
 }
 
 for_majors major

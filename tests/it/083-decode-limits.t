@@ -85,8 +85,9 @@ major() {
   out=$(peak -s "$start" -m 2MB "$T/a/pg_wal")
   cmp_is "$out" -lt 32768 "little memory for 1.5 million rows and 60000 subtransactions"
   note "RssAnon $out kB"
-  decode -s "$start" "$T/a/pg_wal" >"$T/whole"
-  decode -s "$start" -m 64kB "$T/a/pg_wal" >"$T/small"
+  end=$(pg_lsn a)
+  decode -s "$start" -e "$end" "$T/a/pg_wal" >"$T/whole"
+  decode -s "$start" -e "$end" -m 64kB "$T/a/pg_wal" >"$T/small"
   same_file "$T/small" "$T/whole" 'the same stream with page maps'
 
   # A stream in, and a compressed segment: kept in scratch segments, which are removed.
