@@ -103,7 +103,7 @@ filter_major() {
   for ((i = 0; i < 8; i++)); do
     workload 2>/dev/null &
     proc=$!
-    read -r -t "0.$((RANDOM % 9))$((RANDOM % 10))" <> <(:)
+    proc_nap "0.$((RANDOM % 9))$((RANDOM % 10))"
     kill9 filter
     shadow_filter
     [ $((i % 3)) != 0 ] || kill9 receive

@@ -273,7 +273,7 @@ kills() {
   RANDOM=$((60 + PG_MAJOR))
   start_ddl
   for ((i = 0; i < 8; i++)); do
-    read -r -t "0.$((RANDOM % 40 + 10))" <> <(:) || :
+    proc_nap "0.$((RANDOM % 40 + 10))"
     kill9 catalog
     start_catalog
     if [ $((i % 3)) = 1 ]; then

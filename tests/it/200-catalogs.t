@@ -79,7 +79,7 @@ databases() {
       sql src/app "CREATE TABLE in_sp$n (a int) TABLESPACE sp$n" "INSERT INTO in_sp$n VALUES (1)"
       [ $((n % 2)) != 0 ] || sql src "DROP DATABASE f$n"
     } >>"$T/databases.out" 2>>"$T/databases.err"
-    read -r -t 0.5 <> <(:)
+    proc_nap 0.5
   done
 }
 

@@ -18,7 +18,7 @@ load_with_ddl() {
   bench=$!
   before=$(lsn_num "$(pg_lsn src)")
   for ((i = 0; i < SECONDS_OF_LOAD * 2; i++)); do
-    read -r -t 0.5 <> <(:)
+    proc_nap 0.5
     lag=$(replay_lag)
     # The first seconds and the moment after a checkpoint's images are no steady state.
     ((i > 10 && lag > worst)) && worst=$lag

@@ -12,7 +12,7 @@ note "WS_SEED=$SEED"
 
 TOOLS=(receive filter walsend shadow catalog decode.main emit.main)
 
-nap_ms() { read -r -t "$(printf '0.%03d' "$1")" <> <(:); }
+nap_ms() { proc_nap "$(printf '0.%03d' "$1")"; }
 
 # Waits until the tool runs (again), then kills it at a moment of the seed.
 kill_one() {

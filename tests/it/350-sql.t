@@ -118,10 +118,9 @@ sessions() {
     "CREATE TABLE r.b (id int, v text, k int, n int DEFAULT 1, PRIMARY KEY (id, k))" "ALTER TABLE r.b REPLICA IDENTITY FULL" \
     "CREATE TABLE r.p (id int, k int, PRIMARY KEY (id, k)) PARTITION BY RANGE (k)" \
     "CREATE TABLE r.p1 PARTITION OF r.p FOR VALUES FROM (MINVALUE) TO (30)" "CREATE TABLE r.p2 PARTITION OF r.p DEFAULT"
-  pg_tool psql
   for i in 1 2 3 4 5; do
     random_sql "$i" >"$T/session.$i"
-    PGOPTIONS='-c deadlock_timeout=20ms -c lock_timeout=500ms' "$PGTOOL" -XAtq -d "$(pg_conninfo src app)" \
+    PGOPTIONS='-c deadlock_timeout=20ms -c lock_timeout=500ms' psql_bounded -XAtq -d "$(pg_conninfo src app)" \
       -f "$T/session.$i" >"$T/session.$i.out" 2>&1 &
     pids+=($!)
   done

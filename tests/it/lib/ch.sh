@@ -39,7 +39,7 @@ ch() {
   local url=$CH_URL status body=$T/.ch.$BASHPID
   [ -z "${2:-}" ] || url=http://127.0.0.1:${CH_HTTP[$2]}
   : >"$body"
-  status=$(curl -sS -o "$body" -w '%{http_code}' "$url/?wait_end_of_query=1" \
+  status=$(curl -sS --max-time "${WS_IT_COMMAND_TIMEOUT:-300}" -o "$body" -w '%{http_code}' "$url/?wait_end_of_query=1" \
     --data-binary "$1") || status=0
   if [ "$status" = 200 ]; then
     cat "$body"

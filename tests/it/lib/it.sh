@@ -70,6 +70,20 @@ it_exit() {
   [ "$status" != 0 ] || [ "$TAP_FAILED" = 0 ] || status=1
   exit "$status"
 }
+# tests/watch asks a test that hangs where it does; a trap runs when the command that it waits for has
+# ended.
+it_where() {
+  local i command=$BASH_COMMAND
+  trap '' USR2
+  diag "it hung in: ${command:0:500}"
+  for ((i = 1; i < ${#FUNCNAME[@]}; i++)); do
+    diag "  in ${FUNCNAME[i]} (${BASH_SOURCE[i]##*/}:${BASH_LINENO[i - 1]})"
+  done
+  diag "  after test $TAP_COUNT: ${TAP_LAST:-none}"
+  exit 1
+}
+trap it_where USR2
+
 trap it_exit EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT

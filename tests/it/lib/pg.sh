@@ -112,12 +112,7 @@ pg_kill() {
   rm -f "$T/$1/postmaster.pid"
 }
 
-pg_no_process() {
-  local dir
-  for dir in /proc/[0-9]*; do
-    [ "$(readlink "$dir/cwd" 2>/dev/null)" != "$T/$1" ] || return 1
-  done
-}
+pg_no_process() { [ -z "$(proc_in "$T/$1")" ]; }
 
 pg_restart() { pg_stop "$1" && pg_start "$1"; }
 pg_reload() { kill -HUP "${PROC_PID[$1]}"; }
@@ -131,6 +126,15 @@ pg_conninfo_tcp() {
   echo "host=127.0.0.1 port=${PG_PORT[$1]} user=postgres dbname=${2:-postgres}"
 }
 
+# psql_bounded OPTION...: psql, whose statements the server ends when they take too long, and which is
+# ended when the server does not answer at all.
+psql_bounded() {
+  local limit=${WS_IT_COMMAND_TIMEOUT:-300}
+  pg_tool psql
+  PGCONNECT_TIMEOUT=${PGCONNECT_TIMEOUT:-60} PGOPTIONS="-c statement_timeout=${limit}s ${PGOPTIONS:-}" \
+    timeout --foreground -k 5 $((limit + 10)) "$PGTOOL" "$@"
+}
+
 # sql NAME[/DATABASE] [SQL...]: unaligned, tuples only, stops at the first error.  Each SQL is a
 # call of its own (psql -c); without any, stdin is read.
 sql() {
@@ -140,8 +144,7 @@ sql() {
   for s; do
     args+=(-c "$s")
   done
-  pg_tool psql
-  "$PGTOOL" -XAtq -v ON_ERROR_STOP=1 -d "$(pg_conninfo "$name" "$db")" "${args[@]}"
+  psql_bounded -XAtq -v ON_ERROR_STOP=1 -d "$(pg_conninfo "$name" "$db")" "${args[@]}"
 }
 
 # pgbench NAME[/DATABASE] OPTION...: in the foreground, output on stdout and stderr.

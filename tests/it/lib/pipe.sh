@@ -1,6 +1,9 @@
 # The whole pipeline under a supervisor, for tests: a source, a destination, a state directory.
 # shellcheck shell=bash
 
+# No command of walshadow holds a test up for ever.
+walshadow() { timeout --foreground -k 10 "${WS_IT_COMMAND_TIMEOUT:-300}" walshadow "$@"; }
+
 # pipe_init NAME[/DATABASE] [walshadow init OPTION...]: sets up state $S (default $T/state) for a
 # source started by pg_new and the last ch_start, and runs everything.
 pipe_init() {

@@ -35,10 +35,10 @@ wait_for() {
   done
 }
 
-# A short rest that cannot outlive us: reading from something that never comes.
-proc_nap() {
-  read -r -t 0.03 <> <(:) || :
-}
+# proc_nap [SECONDS]: a short rest.  Not bash's `read -t`: a trap that ends the test inside it leaves
+# bash with a timer on a stack that is gone, and it crashes instead of ending what it started.
+# shellcheck disable=SC2120 # tests give it
+proc_nap() { sleep "${1:-0.03}"; }
 
 # wait_for_is WANTED COMMAND [ARG...]: until the command prints WANTED.
 wait_for_is() {
@@ -117,18 +117,19 @@ kill9() {
 # log_has NAME REGEX: has its stderr a line like this?
 log_has() { grep -Eq -- "$2" "$T/$1.err" 2>/dev/null; }
 
-# Processes of this test: those that work in its folder, which children inherit.
+# proc_in DIR...: the processes that work there.
+proc_in() {
+  local dir tests=()
+  for dir; do tests+=(${tests[@]:+-o} -lname "$dir"); done
+  find /proc/[0-9]*/cwd -maxdepth 0 \( "${tests[@]}" \) -printf '%h\n' 2>/dev/null | sed 's|/proc/||'
+}
+
+# Processes of this test: those that work in its folder, which children inherit; without this shell
+# and what looked for them, which is gone again.
 proc_left() {
-  local dir pid cwd
-  for dir in /proc/[0-9]*; do
-    pid=${dir#/proc/}
-    case $pid in
-    "$$" | "$BASHPID") continue ;;
-    esac
-    cwd=$(readlink "$dir/cwd" 2>/dev/null) || continue
-    if [[ $cwd == "$T" || $cwd == "$T"/* ]]; then
-      echo "$pid"
-    fi
+  local pid
+  for pid in $(proc_in "$T" "$T/*"); do
+    [ "$pid" = $$ ] || [ "$pid" = "$BASHPID" ] || [ ! -e "/proc/$pid" ] || echo "$pid"
   done
 }
 

@@ -40,8 +40,7 @@ shadow_sql() {
   local db=$1 args=() s
   shift
   for s; do args+=(-c "$s"); done
-  pg_tool psql
-  "$PGTOOL" -XAtq -v ON_ERROR_STOP=1 -d "host=$S/run port=5433 user=postgres dbname=$db" "${args[@]}"
+  psql_bounded -XAtq -v ON_ERROR_STOP=1 -d "host=$S/run port=5433 user=postgres dbname=$db" "${args[@]}"
 }
 
 # shadow_drain SERVER: until the shadow has replayed all that the server has written.

@@ -4,6 +4,8 @@
 TAP_COUNT=0
 TAP_FAILED=0
 TAP_PREFIX=
+# shellcheck disable=SC2034 # it_where says it
+TAP_LAST=
 # Of the last command that `run`, `status_is`, `stop` or `wait_exit` saw.
 STATUS=0 OUT="" ERR=""
 
@@ -13,6 +15,8 @@ note() { printf '%s\n' "$*" | sed 's/^/# /'; }
 # pass DESC; fail DESC [DIAG...]
 pass() {
   TAP_COUNT=$((TAP_COUNT + 1))
+  # shellcheck disable=SC2034
+  TAP_LAST=$TAP_PREFIX$1
   printf 'ok %d - %s\n' "$TAP_COUNT" "$TAP_PREFIX${1//#/\\#}"
 }
 
@@ -20,6 +24,8 @@ fail() {
   local desc=$1 line
   shift
   TAP_COUNT=$((TAP_COUNT + 1))
+  # shellcheck disable=SC2034
+  TAP_LAST=$TAP_PREFIX$desc
   TAP_FAILED=$((TAP_FAILED + 1))
   printf 'not ok %d - %s\n' "$TAP_COUNT" "$TAP_PREFIX${desc//#/\\#}"
   diag "failed: $TAP_PREFIX$desc (${BASH_SOURCE[2]:-?}:${BASH_LINENO[1]:-?})"
