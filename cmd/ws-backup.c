@@ -230,7 +230,7 @@ resolve(struct run *r, struct ws_err *err)
 
 	r->state = realpath(opt_state, NULL);
 	if (!r->state)
-		return ws_err_sys(err, "%s: no state directory", opt_state);
+		return ws_err_arg(err, "%s: no state directory", opt_state);
 	r->rundir = in_state(r, "run");
 	r->dir = opt_dir ? ws_strdup(opt_dir) : in_state(r, "shadow");
 	size_t n = strlen(r->dir);

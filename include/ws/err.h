@@ -23,9 +23,15 @@ struct ws_err {
 };
 
 /* Each sets *err (which may be NULL) and returns -1, so that `return ws_err_temp(err, ...)` reads
- * well.  ws_err_sys appends ": strerror(errno)" and is temporary; ws_err_op wants a reason token. */
+ * well.  ws_err_op wants a reason token. */
 int ws_err_temp(struct ws_err *err, const char *fmt, ...) WS_PRINTF(2, 3);
+/* Appends ": strerror(errno)".  Temporary, but for what lasts until an operator changes it: reasons
+ * permission_denied, read_only, bad_path.  ws_err_missing: the same where a path that is not there
+ * does not come by itself (path_missing).  ws_err_arg: the path is an argument, so that all these are
+ * errors of usage. */
 int ws_err_sys(struct ws_err *err, const char *fmt, ...) WS_PRINTF(2, 3);
+int ws_err_missing(struct ws_err *err, const char *fmt, ...) WS_PRINTF(2, 3);
+int ws_err_arg(struct ws_err *err, const char *fmt, ...) WS_PRINTF(2, 3);
 int ws_err_usage(struct ws_err *err, const char *fmt, ...) WS_PRINTF(2, 3);
 int ws_err_op(struct ws_err *err, const char *reason, const char *fmt, ...) WS_PRINTF(3, 4);
 int ws_err_end(struct ws_err *err, const char *fmt, ...) WS_PRINTF(2, 3);

@@ -71,7 +71,7 @@ ws_cluster_claim(const char *statedir, const struct ws_cluster *c, struct ws_err
 	tmp = ws_asprintf("%s.%ld", path, (long)getpid());
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0) {
-		rc = ws_err_sys(err, "%s: cannot create", tmp);
+		rc = ws_err_missing(err, "%s: cannot create", tmp);
 		goto out;
 	}
 	if ((rc = ws_write_all(fd, text, (size_t)n, err, tmp)) != 0)

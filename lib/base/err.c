@@ -38,17 +38,68 @@ ws_err_temp(struct ws_err *err, const char *fmt, ...)
 	return -1;
 }
 
+/* Of system errors, those that stay until somebody changes a path, its owner or its file system.  The
+ * rest may pass: no space, no memory, an interrupted or failing device.  A path that is not there may
+ * have been moved or may come (segments are renamed and pruned): only its owner knows. */
+static const char *
+lasting(int sys)
+{
+	switch (sys) {
+	case EACCES:
+	case EPERM:
+		return "permission_denied";
+	case EROFS:
+		return "read_only";
+	case ENOTDIR:
+	case EISDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+		return "bad_path";
+	default:
+		return NULL;
+	}
+}
+
+static void
+append_sys(struct ws_err *err, int sys)
+{
+	size_t n;
+
+	if (!err)
+		return;
+	n = strlen(err->msg);
+	snprintf(err->msg + n, sizeof err->msg - n, ": %s", strerror(sys));
+}
+
 int
 ws_err_sys(struct ws_err *err, const char *fmt, ...)
 {
 	int sys = errno;
+	const char *reason = lasting(sys);
 
-	SET(WS_ETEMP, sys, "");
-	if (err) {
-		size_t n = strlen(err->msg);
+	SET(reason ? WS_EOPERATOR : WS_ETEMP, sys, reason ? reason : "");
+	append_sys(err, sys);
+	return -1;
+}
 
-		snprintf(err->msg + n, sizeof err->msg - n, ": %s", strerror(sys));
-	}
+int
+ws_err_missing(struct ws_err *err, const char *fmt, ...)
+{
+	int sys = errno;
+	const char *reason = sys == ENOENT ? "path_missing" : lasting(sys);
+
+	SET(reason ? WS_EOPERATOR : WS_ETEMP, sys, reason ? reason : "");
+	append_sys(err, sys);
+	return -1;
+}
+
+int
+ws_err_arg(struct ws_err *err, const char *fmt, ...)
+{
+	int sys = errno;
+
+	SET(sys == ENOENT || lasting(sys) ? WS_EUSAGE : WS_ETEMP, sys, "");
+	append_sys(err, sys);
 	return -1;
 }
 

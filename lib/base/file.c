@@ -86,7 +86,7 @@ ws_file_replace(const char *path, const void *p, size_t n, int mode, bool sync, 
 	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 
 	if (fd < 0) {
-		ws_err_sys(err, "%s: cannot create", tmp);
+		ws_err_missing(err, "%s: cannot create", tmp);
 		goto out;
 	}
 	if (ws_write_all(fd, p, n, err, tmp) != 0)
@@ -121,7 +121,7 @@ ws_mkdir_p(const char *path, int mode, struct ws_err *err)
 
 		*p = 0;
 		if (mkdir(s, (mode_t)mode) != 0 && errno != EEXIST)
-			rc = ws_err_sys(err, "%s: cannot create directory", s);
+			rc = ws_err_missing(err, "%s: cannot create directory", s);
 		*p = c;
 		if (!c)
 			break;
@@ -137,7 +137,7 @@ ws_lock_file(const char *path, struct ws_err *err)
 	char pid[24] = "";
 
 	if (fd < 0)
-		return ws_err_sys(err, "%s: cannot open", path);
+		return ws_err_missing(err, "%s: cannot open", path);
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		if (errno == EWOULDBLOCK) {
 			ssize_t n = pread(fd, pid, sizeof pid - 1, 0);

@@ -38,7 +38,7 @@ ws_walsrc_open(const char *spec, struct ws_pos start, const struct ws_walsrc_opt
 		rc = ws_srcstream_open(s, 0, start, err);
 	else if (stat(spec, &st) != 0)
 		rc = errno == ENOENT && o->follow ? ws_srcdir_open(s, start, err)
-		                                  : ws_err_sys(err, "%s: cannot open", spec);
+		                                  : ws_err_arg(err, "%s: cannot open", spec);
 	else if (S_ISDIR(st.st_mode))
 		rc = ws_srcdir_open(s, start, err);
 	else

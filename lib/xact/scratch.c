@@ -18,7 +18,7 @@ ws_scratch_open(struct ws_scratch *s, const char *parent, uint32_t segsize, stru
 	s->dir = ws_asprintf("%s/ws-decode.XXXXXX", parent ? parent : tmp ? tmp : "/tmp");
 	if (mkdtemp(s->dir))
 		return 0;
-	ws_err_sys(err, "%s: cannot make a scratch folder", s->dir);
+	ws_err_arg(err, "%s: cannot make a scratch folder", s->dir);
 	free(s->dir);
 	s->dir = NULL;
 	return -1;

@@ -155,7 +155,7 @@ place_input(struct ws_run *r, const char *input, const struct ws_walchunk *c, st
 		return 0;
 	}
 	if (stat(input, &st) != 0)
-		return ws_err_sys(err, "%s", input);
+		return ws_err_arg(err, "%s", input);
 	if (S_ISDIR(st.st_mode))
 		ws_decoder_dir(r->dec, input);
 	else

@@ -1,5 +1,6 @@
 /* lib/base: LSNs, names, positions, cursor, sizes, files. */
 #include <setjmp.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,62 @@ test_positions(void **state)
 	rmdir(dir);
 }
 
+/* Which system errors a restart may heal. */
+static void
+test_system_errors(void **state)
+{
+	static const int passing[] = {ENOSPC, EIO, EAGAIN, ENOMEM, EMFILE, ENFILE, EDQUOT, EINTR, EPIPE, ENOENT};
+	static const struct {
+		int sys;
+		const char *reason;
+	} lasting[] = {{EACCES, "permission_denied"}, {EPERM, "permission_denied"}, {EROFS, "read_only"},
+	               {ENOTDIR, "bad_path"},         {EISDIR, "bad_path"},         {ELOOP, "bad_path"},
+	               {ENAMETOOLONG, "bad_path"}};
+	struct ws_err err = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++) {
+		errno = passing[i];
+		assert_int_equal(ws_err_sys(&err, "%s: cannot write", "raw"), -1);
+		assert_int_equal(err.status, WS_ETEMP);
+		assert_int_equal(err.sys, passing[i]);
+		assert_string_equal(err.reason, "");
+		assert_non_null(strstr(err.msg, strerror(passing[i])));
+	}
+	for (size_t i = 0; i < sizeof lasting / sizeof lasting[0]; i++) {
+		errno = lasting[i].sys;
+		ws_err_sys(&err, "x");
+		assert_int_equal(err.status, WS_EOPERATOR);
+		assert_string_equal(err.reason, lasting[i].reason);
+		errno = lasting[i].sys;
+		ws_err_arg(&err, "x");
+		assert_int_equal(err.status, WS_EUSAGE);
+	}
+	errno = ENOENT;
+	ws_err_missing(&err, "x");
+	assert_string_equal(err.reason, "path_missing");
+	errno = ENOENT;
+	ws_err_arg(&err, "x");
+	assert_int_equal(err.status, WS_EUSAGE);
+	errno = ENOSPC;
+	ws_err_missing(&err, "x");
+	assert_int_equal(err.status, WS_ETEMP);
+	errno = EIO;
+	ws_err_arg(&err, "x");
+	assert_int_equal(err.status, WS_ETEMP);
+	errno = EACCES;
+	assert_int_equal(ws_err_sys(NULL, "x"), -1);
+	/* As files meet them. */
+	assert_int_equal(ws_file_replace("no/such/folder/file", "", 0, 0600, false, &err), -1);
+	assert_string_equal(err.reason, "path_missing");
+	assert_int_equal(ws_file_replace("/dev/null/file", "", 0, 0600, false, &err), -1);
+	assert_string_equal(err.reason, "bad_path");
+	assert_int_equal(ws_lock_file("no/such/folder/lock", &err), -1);
+	assert_string_equal(err.reason, "path_missing");
+	assert_int_equal(ws_mkdir_p("/dev/null/x", 0700, &err), -1);
+	assert_string_equal(err.reason, "bad_path");
+}
+
 static void
 test_cluster(void **state)
 {
@@ -157,6 +214,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_lsn),     cmocka_unit_test(test_segment_names), cmocka_unit_test(test_positions),
+	    cmocka_unit_test(test_system_errors),
 	    cmocka_unit_test(test_cluster), cmocka_unit_test(test_cursor),        cmocka_unit_test(test_units),
 	};
 
