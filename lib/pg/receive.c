@@ -79,8 +79,7 @@ check_slot(struct receiver *r, struct ws_pos kept, struct ws_pos *restart, struc
 	if (restart->lsn == 0)
 		return ws_err_op(err, "slot_lost",
 						 "replication slot \"%s\" reserves no WAL: it was invalidated, or made "
-						 "without reserving; "
-						 "drop it and create it with --create-slot",
+						 "without reserving; drop it and create it with --create-slot",
 						 r->o->slot);
 	if (kept.lsn && restart->lsn > kept.lsn)
 		return ws_err_op(err, "slot_too_new",
@@ -385,6 +384,8 @@ session(struct receiver *r, struct ws_err *err)
 	}
 	ws_pg_close(r->c);
 	r->c = NULL;
+	if (rc < 0)
+		receiver_slot_lost(r, err);
 	return rc;
 }
 

@@ -46,6 +46,10 @@ void receiver_metrics_update(struct receiver *r);
 /* Waits ms; false when told to stop. */
 bool receiver_nap(struct receiver *r, int ms);
 
+/* *err says that WAL of the slot is not there: asks the server whether the slot is lost, and says so in
+ * *err.  Returns -1. */
+int receiver_slot_lost(const struct receiver *r, struct ws_err *err);
+
 /* Tells the server what is written and durable. */
 int receiver_status(struct receiver *r, struct ws_err *err);
 
