@@ -174,9 +174,9 @@ set_value(const struct copy_table *t, uint16_t i, const struct ws_copyfield *f, 
 		return 0;
 	}
 	if (col->type.kind == WS_K_UNSUPPORTED)
-		return ws_err_op(err, "unsupported_type",
-		                 "table %s.%s column %s has values of type %s, which is not decoded: exclude the column, or "
-		                 "load the table by other means",
+		return ws_err_op(err, "type_unsupported",
+		                 "table %s.%s column %s has values of type %s, which is not decoded, and SQL gives no bytes for "
+		                 "unsupported=hex or bytes: exclude the column, or use unsupported=null or load=none",
 		                 t->rel->nspname, t->rel->name, col->attr->name, col->attr->typname);
 	if (ws_value_from_text(col->type.kind, col->type.elem, f->p, f->len, a, v, err) != 0)
 		return ws_err_prefix(err, "table %s.%s column %s", t->rel->nspname, t->rel->name, col->attr->name);

@@ -330,7 +330,7 @@ fill_missing(struct desc *d, uint16_t from, unsigned flags, struct ws_value *out
 		}
 		out[col] = d->pub.missing[col];
 		if (out[col].state == V_NO_MISSING)
-			return ws_err_op(err, "unsupported_type",
+			return ws_err_op(err, "type_unsupported",
 			                 "relation %s.%s column %s: the missing value of type %s cannot be read",
 			                 d->pub.rel->nspname, d->pub.rel->name, d->pub.rel->attrs[i].name,
 			                 d->pub.rel->attrs[i].typname);

@@ -160,11 +160,14 @@ rules() {
     'INSERT INTO c VALUES (1, NULL)'
   capture
   status_is 3 'a value of a type that is not decoded' copy
-  like "$ERR" 'public.a column p .*reason=unsupported_type' 'names the column and the reason'
+  like "$ERR" 'public.a column p .*reason=type_unsupported' 'names the column and the reason'
   cp "$T/out" "$T/stream"
   run changetext <"$T/stream"
   is "$STATUS" 1 'its stream has no end'
   status_is 0 'only NULLs of such a type are no obstacle' copy c
+  printf '%s\n' 'table * unsupported=hex' >"$state/routes"
+  status_is 3 'the bytes that unsupported=hex wants are not to be had by SQL' copy a
+  like "$ERR" 'unsupported=hex.*reason=type_unsupported' 'which is said'
   printf '%s\n' 'column public.a.secret exclude' 'table public.a unsupported=null' 'table public.b load=none' \
     'exclude public.c' >"$state/routes"
   copy 2>"$T/err" | changetext >"$T/text" || fail 'a load by rules' "$(cat "$T/err")"

@@ -204,7 +204,7 @@ test_missing(void **state)
 	d = ws_heapdesc_new(&rel, lookup, NULL, &err);
 	assert_non_null(d);
 	assert_int_equal(decode(d, t, 0, v), -1);
-	assert_string_equal(err.reason, "unsupported_type");
+	assert_string_equal(err.reason, "type_unsupported");
 	ws_heapdesc_free(d);
 	attrs[3].missing = "abc";
 	assert_null(ws_heapdesc_new(&rel, lookup, NULL, &err));
