@@ -7,6 +7,7 @@
 
 declare -A SVC_PID SVC_NEXT SVC_BACKOFF SVC_STARTED SVC_RESTARTS
 BACKOFF_MAX=30
+KEEP_AFTER=0
 
 svc_list() {
   printf '%s\n' receive filter walsend shadow catalog
@@ -63,7 +64,7 @@ svc_exec() {
 # ws-decode and ws-emit of one consumer live and die together.  The pipe has a name of its own each
 # time, so that a new reader can never meet an old writer.
 consumer_run() {
-  local name=$1 pipe decode emit ds=0 es=0 s
+  local name=$1 pipe decode emit timer ds=0 es=0 s
   conf_of_consumer "$name"
   pipe=$STATE/run/$name.$BASHPID.pipe
   mkfifo -m 0600 "$pipe" || exit 1
@@ -87,9 +88,14 @@ consumer_run() {
   trap 'kill -TERM $decode 2>/dev/null' TERM INT
   trap 'kill -HUP $emit 2>/dev/null' HUP
   # A trap interrupts wait: go on until both are gone.  When ws-emit dies while nothing flows,
-  # ws-decode does not notice by itself.
+  # ws-decode does not notice by itself.  A child whose end bash saw before wait does not end it:
+  # that is what the timer is for.
   while kill -0 $decode 2>/dev/null || kill -0 $emit 2>/dev/null; do
-    wait -n $decode $emit 2>/dev/null
+    sleep 5 &
+    timer=$!
+    wait -n $decode $emit $timer 2>/dev/null
+    kill $timer 2>/dev/null
+    wait $timer 2>/dev/null
     kill -0 $emit 2>/dev/null || kill -TERM $decode 2>/dev/null
   done
   wait $decode
@@ -218,20 +224,29 @@ shadow_keep() {
 
 keep_due() {
   compgen -G "$STATE/pos/captured.*" >/dev/null || return 1
-  [[ -n ${SVC_PID[shadow]:-} ]] || return 1
+  [[ -n ${SVC_PID[shadow]:-} ]] && ((SECONDS >= KEEP_AFTER)) || return 1
   local newest
   newest=$(find "$STATE/shadow.keep" -mindepth 1 -maxdepth 1 -newermt "-${CONF[KEEP_INTERVAL]:-3600} seconds" \
     ! -name '*.tmp' -print -quit 2>/dev/null)
   [[ -z $newest ]]
 }
 
+# A copy is of a shadow that has stopped in order.  A signal to us would interrupt `wait` for a process
+# that still runs, so that is asked of the process.
 keep_now() {
-  local pid=${SVC_PID[shadow]}
+  local pid=${SVC_PID[shadow]} status
   kill -INT "$pid" 2>/dev/null
-  wait "$pid"
+  wait_gone "$pid" "${CONF[STOP_TIMEOUT]:-60}" || { kill -KILL "$pid" 2>/dev/null; wait_gone "$pid" 60; }
+  wait "$pid" 2>/dev/null
+  status=$?
   unset "SVC_PID[shadow]"
   SVC_NEXT[shadow]=0
-  shadow_keep
+  if [[ $status -eq 0 ]]; then
+    shadow_keep
+  else
+    warn "the shadow ended with status $status: no copy of it is kept this time"
+    KEEP_AFTER=$((SECONDS + 10))
+  fi
   svc_start shadow
 }
 
@@ -241,7 +256,8 @@ cmd_run() {
   [[ -e $STATE/walshadow.conf ]] || die 2 "$STATE is not set up; run: walshadow --state $STATE init"
   mkdir -p "$STATE/run" "$STATE/log" "$STATE/metrics"
   exec 9>"$STATE/run/supervisor.lock"
-  flock -n 9 || die 1 "another supervisor runs on $STATE"
+  # Whoever asks whether a supervisor runs holds the lock for a moment, too.
+  flock -w 2 9 || die 1 "another supervisor runs on $STATE"
   printf '%s\n' $$ >"$STATE/run/supervisor.pid"
   conf_load "$STATE/walshadow.conf"
   rm -f "$STATE"/run/*.pipe "$STATE"/run/*.exit "$STATE"/run/*.restarts

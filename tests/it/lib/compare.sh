@@ -40,16 +40,18 @@ pg_to_ch_compare() {
 
 # Makes the two lists of expressions, CMP_PG and CMP_CH, and CMP_FROM; or says CMP_PROBLEM.
 cmp_plan() {
-  local server=$1 table=$2 target=$3 name type array rest cht quoted
+  local server=$1 table=$2 target=$3 name type array rest kind cht quoted
   local db=${3%%.*} tab=${3#*.} final='' where='' tabq tabi
   tabq=${tab//\\/\\\\} tabi=${tab//\\/\\\\}
   tabq=${tabq//\'/\\\'} tabi=${tabi//\`/\\\`}
   local -A chtype=()
   CMP_PG='' CMP_CH='' CMP_NAMES=() CMP_PROBLEM=''
-  while IFS=$'\t' read -r name cht; do
-    chtype[$name]=$cht
-  done < <(ch "SELECT name, type FROM system.columns WHERE database = '$db' AND table = '$tabq'
-    AND default_kind != 'ALIAS' FORMAT TSVRaw")
+  while IFS=$'\t' read -r kind name cht; do
+    case $kind in
+    engine) [[ $cht != Replacing* ]] || final=' FINAL' ;;
+    column) chtype[$name]=$cht ;;
+    esac
+  done < <(cmp_known CMP_DESTINATION "$db.$tab" || cmp_destination "database = '$db' AND table = '$tabq'" | cut -f 2-)
   if [ ${#chtype[@]} = 0 ]; then
     CMP_PROBLEM="the destination has no table $target"
     return 1
@@ -65,7 +67,7 @@ cmp_plan() {
     CMP_PG+="${CMP_PG:+ || E'\\t' || }$PAIR_PG"
     CMP_CH+="${CMP_CH:+, '\\t', }$PAIR_CH"
     unset 'chtype[$name]'
-  done < <(cmp_source_columns "$server" "$table")
+  done < <(cmp_known CMP_SOURCE "$server $table" || cmp_source "$server" "'${table//\'/\'\'}'::regclass" | cut -f 2-)
   for name in "${!chtype[@]}"; do
     [[ $name == _* || " ${CMP_IGNORE:-} " == *" $name "* ]] ||
       CMP_PROBLEM+="the destination has column $name, the source has not; "
@@ -73,25 +75,52 @@ cmp_plan() {
   [ -n "$CMP_PG" ] || CMP_PROBLEM+="the source has no table $table, or it has no columns; "
   [ -z "$CMP_PROBLEM" ] || return 1
   CMP_CH="concat($CMP_CH, '')"
-  [[ $(ch "SELECT engine FROM system.tables WHERE database = '$db' AND name = '$tabq'") != *Replacing* ]] ||
-    final=' FINAL'
   [ -z "${chtype[_is_deleted]:-}" ] || where=' WHERE _is_deleted = 0'
   CMP_FROM="\`$db\`.\`$tabi\`$final$where"
 }
 
-# Name, type (a domain's base type, an array's element type) and whether it is an array.
-cmp_source_columns() {
+# cmp_load NAME/DATABASE SCHEMA-REGEX CHDATABASE: asks for the columns of many tables at once, for the
+# comparisons until cmp_forget; only while nothing changes them.
+cmp_load() {
+  local table rest
+  cmp_forget
+  while IFS=$'\t' read -r table rest; do
+    CMP_SOURCE[$1 $table]+=$rest$'\n'
+  done < <(cmp_source "$1" "SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+    WHERE relkind = 'r' AND nspname ~ '$2'")
+  while IFS=$'\t' read -r table rest; do
+    CMP_DESTINATION[$3.$table]+=$rest$'\n'
+  done < <(cmp_destination "database = '$3'")
+}
+
+declare -A CMP_SOURCE=() CMP_DESTINATION=()
+cmp_forget() { CMP_SOURCE=() CMP_DESTINATION=(); }
+
+# cmp_known MAP KEY: prints what cmp_load got, or fails.
+cmp_known() {
+  local -n map=$1
+  [ -n "${map[$2]:-}" ] && printf '%s' "${map[$2]}"
+}
+
+# Table, name, type (a domain's base type, an array's element type) and whether it is an array.
+cmp_source() {
   sql "$1" "
     WITH RECURSIVE c AS (
-      SELECT attname, attnum, atttypid AS typ FROM pg_attribute
-      WHERE attrelid = '${2//\'/\'\'}'::regclass AND attnum > 0 AND NOT attisdropped
-        AND attgenerated <> 'v'
+      SELECT attrelid, attname, attnum, atttypid AS typ FROM pg_attribute
+      WHERE attrelid IN ($2) AND attnum > 0 AND NOT attisdropped AND attgenerated <> 'v'
       UNION ALL
-      SELECT attname, attnum, typbasetype FROM c JOIN pg_type ON pg_type.oid = typ WHERE typtype = 'd')
-    SELECT format(E'%s\t%s\t%s', attname, coalesce(e.typname, t.typname), (e.oid IS NOT NULL)::int)
+      SELECT attrelid, attname, attnum, typbasetype FROM c JOIN pg_type ON pg_type.oid = typ WHERE typtype = 'd')
+    SELECT format(E'%I.%I\t%s\t%s\t%s', nspname, relname, attname, coalesce(e.typname, t.typname), (e.oid IS NOT NULL)::int)
     FROM c JOIN pg_type t ON t.oid = typ
       LEFT JOIN pg_type e ON e.oid = t.typelem AND t.typsubscript = 'array_subscript_handler'::regproc
-    WHERE t.typtype <> 'd' ORDER BY attnum"
+      JOIN pg_class ON pg_class.oid = attrelid JOIN pg_namespace n ON n.oid = relnamespace
+    WHERE t.typtype <> 'd' ORDER BY attrelid, attnum"
+}
+
+# Table, then the engine or name and type of a column.
+cmp_destination() {
+  ch "SELECT name AS table, 'engine', '-', engine FROM system.tables WHERE $1 UNION ALL
+    SELECT table, 'column', name, type FROM system.columns WHERE $1 AND default_kind != 'ALIAS' FORMAT TSVRaw"
 }
 
 # cmp_pair PGCOLUMN PGTYPE ISARRAY CHCOLUMN CHTYPE: sets PAIR_PG and PAIR_CH.
