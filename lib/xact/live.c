@@ -21,7 +21,7 @@ int
 ws_live_open(struct ws_live *l, const char *state, const char *consumer, ws_oid db,
              struct ws_err *err)
 {
-	char *pos = ws_asprintf("%s/pos", state);
+	char *pos = ws_asprintf("%s/pos", state), *sent = ws_asprintf("%s/sent.%s", pos, consumer);
 	int rc = -1;
 
 	memset(l, 0, sizeof *l);
@@ -35,8 +35,9 @@ ws_live_open(struct ws_live *l, const char *state, const char *consumer, ws_oid 
 		close(l->inotify);
 		l->inotify = -1;
 	}
-	if (ws_pos_read(l->ack_path, &l->ack, err) >= 0)
+	if (ws_pos_read(l->ack_path, &l->ack, err) >= 0 && ws_pos_read(sent, &l->published, err) >= 0)
 		rc = 0;
+	free(sent);
 	free(pos);
 	return rc;
 }

@@ -9,6 +9,7 @@
 struct ws_live {
 	char *captured_path, *ack_path, *floor_path, *read_path;
 	struct ws_pos captured, ack, floor; /* as last read or written; lsn 0: not there */
+	struct ws_pos published; /* sent.NAME at the start: an earlier run's rows may be there up to it */
 	struct ws_pos read;
 	uint64_t floor_us, read_us, ack_us; /* of the last write or look */
 	struct ws_floorq floors;

@@ -194,6 +194,36 @@ records(struct ws_run *r, struct ws_err *err)
 	return rc < 0 ? -1 : 1;
 }
 
+/* p lies past the switch from r->tli, and on no descendant in the history: what was sent there has not
+ * happened. */
+static int
+check_fork(const struct ws_run *r, struct ws_pos p, const struct ws_history *h, ws_lsn at, struct ws_err *err)
+{
+	ws_lsn end = h && p.tli > r->tli ? ws_history_end(h, p.tli) : 0;
+
+	if (p.lsn <= at || p.lsn <= end)
+		return 0;
+	return ws_err_op(err, "published_past_fork",
+	                 "timeline %u ends at " WS_LSN_FMT ", but changes up to " WS_LSN_FMT
+	                 " of timeline %u were sent",
+	                 r->tli, WS_LSN_ARG(at), WS_LSN_ARG(p.lsn), p.tli);
+}
+
+/* What an earlier run published must be on the way that is read now: a segment in which timelines meet
+ * is read under the descendant's name from its start, and no switch is seen then. */
+static int
+check_published(const struct ws_run *r, struct ws_pos p, struct ws_err *err)
+{
+	const struct ws_history *h = ws_walsrc_history(r->src);
+
+	if (!h || p.lsn == 0 || p.tli == r->tli || p.lsn <= ws_history_end(h, p.tli))
+		return 0;
+	return ws_err_op(err, "published_past_fork",
+	                 "timeline %u ends at " WS_LSN_FMT ", but changes up to " WS_LSN_FMT
+	                 " of it were sent",
+	                 p.tli, WS_LSN_ARG(ws_history_end(h, p.tli)), WS_LSN_ARG(p.lsn));
+}
+
 /* The first bytes tell who the cluster is. */
 static int
 begin(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
@@ -207,6 +237,8 @@ begin(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
 	if (!ws_walsrc_cluster(r->src, &r->cluster))
 		return ws_err_usage(err, "the WAL does not say which cluster it is of");
 	r->tli = c->tli;
+	if (r->live && (check_published(r, r->live->ack, err) != 0 || check_published(r, r->live->published, err) != 0))
+		return -1;
 	r->sent = r->done = first;
 	if (start_decoder(r, err) != 0)
 		return -1;
@@ -214,11 +246,11 @@ begin(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
 	ws_walreader_seek(r->reader, c->lsn, first.lsn);
 	ws_decoder_route(r->dec, c->tli, ws_seg_start(c->lsn, r->cluster.segsize));
 	if (r->live) {
-		ws_lsn ack = r->live->ack.lsn > first.lsn ? r->live->ack.lsn : first.lsn;
+		struct ws_pos ack = r->live->ack.lsn > first.lsn ? r->live->ack : first;
 
 		/* A floor for what was acknowledged before: itself. */
-		ws_floorq_push(&r->live->floors, (struct ws_pos){r->start.tli, ack}, r->live->floor);
-		r->sent.lsn = ack;
+		ws_floorq_push(&r->live->floors, ack, r->live->floor);
+		r->sent = ack;
 	}
 	return put_identity(r, err);
 }
@@ -230,11 +262,9 @@ switch_timeline(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *er
 	const struct ws_history *h = ws_walsrc_history(r->src);
 	ws_lsn at = h ? ws_history_end(h, r->tli) : c->lsn;
 
-	if (r->sent.lsn > at)
-		return ws_err_op(err, "published_past_fork",
-		                 "timeline %u ends at " WS_LSN_FMT ", but changes up to " WS_LSN_FMT
-		                 " of it were sent",
-		                 r->tli, WS_LSN_ARG(at), WS_LSN_ARG(r->sent.lsn));
+	if (check_fork(r, r->sent, h, at, err) != 0 ||
+	    (r->live && check_fork(r, r->live->published, h, at, err) != 0))
+		return -1;
 	if (r->done.lsn > at)
 		return ws_err_temp(
 			err, "timeline %u ends at " WS_LSN_FMT ", which was read past: starting again", r->tli,
