@@ -16,6 +16,7 @@
 
 #define SAY_EVERY_US    10000000u
 #define REFUSED_AFTER_S 30 /* parked where it should be, and still refusing connections */
+#define REFUSED_FIRST_S 2  /* where the gate can move */
 
 void
 cap_sleep_us(unsigned us)
@@ -197,7 +198,7 @@ check_refused(struct cap *c, const struct wait *w, struct ws_err *err)
 {
 	struct ws_pos replay = {0};
 
-	if (!w->refused || ws_now_us() - w->refused < REFUSED_AFTER_S * 1000000ull)
+	if (!w->refused || ws_now_us() - w->refused < (c->first ? REFUSED_FIRST_S : REFUSED_AFTER_S) * 1000000ull)
 		return 0;
 	if (cap_pos(c, "shadow.replay", &replay, err) < 0)
 		return -1;

@@ -130,6 +130,31 @@ any_captured(const struct cap *c)
 	return false;
 }
 
+/* Of every database, at one place, which moves on while the shadow stands there and lets nobody in. */
+static int
+capture_all(struct cap *c, struct ws_pos *at, struct ws_err *err)
+{
+	uint64_t said = 0;
+	int rc;
+
+	c->first = true;
+	do {
+		rc = 0;
+		for (size_t i = 0; i < c->ndbs && rc == 0; i++)
+			rc = capture_first(c, &c->dbs[i], *at, err);
+		if (rc == 0 || strcmp(err->reason, "shadow_refuses_connections"))
+			break;
+		rc = ws_tool_stopping() ? ws_err_temp(err, "interrupted") : cap_first_later(c, at, err);
+		if (rc == 0 && ws_now_us() - said >= SAY_EVERY_US) {
+			ws_info("the shadow refuses connections until a transaction with many subtransactions, which was "
+			        "open at the backup, has ended on the source");
+			said = ws_now_us();
+		}
+	} while (rc >= 0);
+	c->first = false;
+	return rc;
+}
+
 /* Nobody has a position: the gate is the backup's end.  Positions are written when all are done,
  * since the first of them opens the gate. */
 static int
@@ -155,9 +180,8 @@ capture_backup(struct tail *t, struct ws_err *err)
 		return 0;
 	if (need_pos(t, "backup", "the base backup of the shadow", &at, err) != 0)
 		return -1;
-	for (size_t i = 0; i < c->ndbs; i++)
-		if (capture_first(c, &c->dbs[i], at, err) != 0)
-			return -1;
+	if (capture_all(c, &at, err) != 0)
+		return -1;
 	if (need_received(t, at, err) != 0)
 		return -1;
 	for (size_t i = 0; i < c->ndbs; i++)

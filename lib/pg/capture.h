@@ -22,6 +22,7 @@ struct cap {
 	struct ws_cathist *hist;
 	struct cap_db *dbs;
 	size_t ndbs;
+	bool first; /* nothing is captured yet: a shadow that refuses connections need not be waited for long */
 	double *m_boundaries, *m_captures, *m_wait, *m_capture, *m_replay, *m_lag_bytes, *m_lag_seconds, *m_retries;
 };
 
@@ -51,6 +52,11 @@ void cap_sleep_us(unsigned us);
 void cap_disconnect(struct cap_db *db);
 /* After a failure: is the open connection idle and whole? */
 bool cap_usable(const struct cap_db *db);
+
+/* ---- capfirst.c ---- */
+/* The shadow refuses connections at *at, where the first capture was to be: moves the gate and *at on.
+ * 1 moved, 0 there is no later place yet, -1. */
+int cap_first_later(struct cap *c, struct ws_pos *at, struct ws_err *err);
 
 /* ---- capstore.c ---- */
 /* Reads what the boundary touches (or everything) and makes it durable in the history; retries. */
