@@ -59,19 +59,25 @@ wait_pos(struct copy *c, const char *name, ws_lsn lsn, struct ws_pos *p, struct 
 /* ---- before the first slot ---- */
 
 /* Where the consumer must begin to read WAL: at or below what it has been received when the slot is
- * asked for, which is below the consistent point; transactions open there have ended by then. */
+ * asked for, which is below the consistent point; transactions open there have ended by then.  Pruning
+ * counts every floor file: a first one, at the first capture, keeps it from going past the position that
+ * is read here before that is a floor. */
 static int
 write_floor(struct copy *c, struct ws_pos c0, struct ws_err *err)
 {
-	char *path = ws_asprintf("%s/pos/floor.%s", c->o->state, c->o->consumer);
+	char *path = ws_asprintf("%s/pos/floor.%s", c->o->state, c->o->consumer), *pin = ws_asprintf("%s.pin", path);
 	struct ws_pos p, received;
 	int rc = ws_pos_read(path, &p, err);
 
-	if (rc == 0 && wait_pos(c, "received", 1, &received, err) == 0)
-		rc = ws_pos_write(path, received.lsn > c0.lsn ? received : c0, true, err) == 0 ? 1 : -1;
-	else if (rc == 0)
+	if (rc == 0) {
 		rc = -1;
+		if (ws_pos_write(pin, c0, true, err) == 0 && wait_pos(c, "received", 1, &received, err) == 0)
+			rc = ws_pos_write(path, received.lsn > c0.lsn ? received : c0, true, err);
+	}
+	if (rc >= 0)
+		unlink(pin);
 	free(path);
+	free(pin);
 	return rc < 0 ? -1 : 0;
 }
 
