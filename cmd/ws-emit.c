@@ -154,14 +154,17 @@ check(struct ws_err *err)
 		return rc < 0 ? -1 : ws_err_usage(err, "%s: no such file", routes);
 	struct ws_routes *r = ws_routes_parse((char *)text.data, text.len, routes, &problems);
 
-	if (!r) {
+	if (r)
+		ws_routes_conflicts(r, routes, &problems);
+	rc = r && problems.len == 0 ? 0 : -1;
+	if (rc != 0) {
 		fputs(ws_buf_cstr(&problems), stderr);
 		ws_err_usage(err, "%s: not valid", routes);
 	}
 	ws_routes_free(r);
 	ws_buf_free(&text);
 	ws_buf_free(&problems);
-	return r ? 0 : -1;
+	return rc;
 }
 
 static int

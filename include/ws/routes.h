@@ -53,6 +53,9 @@ struct ws_routes *ws_routes_parse(const char *text, size_t n, const char *name, 
  * problem becomes the error, WS_EUSAGE. */
 struct ws_routes *ws_routes_load(const char *path, struct ws_err *err);
 void ws_routes_free(struct ws_routes *r);
+/* Tables that rules name and send to one destination, as far as the rules alone tell: appended to
+ * problems as ws_routes_parse does. */
+void ws_routes_conflicts(const struct ws_routes *r, const char *name, struct ws_buf *problems);
 
 /* The rule for a table.  1 filled (ws_route_fini frees it), 0 the table is not replicated,
  * -1 the names that come out cannot be used. */

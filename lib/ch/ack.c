@@ -27,6 +27,22 @@ read_pos(const struct ws_emit *e, const char *what, struct ws_pos *p, bool *have
 	return rc < 0 ? -1 : 0;
 }
 
+/* Without ack, ws-decode sends everything from the floor, of transactions that began before it only a
+ * part: what was acknowledged once must not be taken from that. */
+static int
+check_ack(const struct ws_emit *e, struct ws_err *err)
+{
+	struct ws_pos floor;
+	bool have;
+
+	if (e->have_ack || !e->have_sent || e->o.load)
+		return 0;
+	if (read_pos(e, "floor", &floor, &have, err) != 0)
+		return -1;
+	return !have ? 0 : ws_err_op(err, "ack_missing", "%s/pos/ack.%s is missing, but this consumer has sent changes: load its tables again",
+	                             e->o.state, e->o.consumer);
+}
+
 int
 emit_positions_open(struct ws_emit *e, struct ws_err *err)
 {
@@ -36,7 +52,7 @@ emit_positions_open(struct ws_emit *e, struct ws_err *err)
 	free(dir);
 	free(load);
 	if (rc != 0 || read_pos(e, "ack", &e->ack, &e->have_ack, err) != 0 ||
-	    read_pos(e, "sent", &e->sent, &e->have_sent, err) != 0)
+	    read_pos(e, "sent", &e->sent, &e->have_sent, err) != 0 || check_ack(e, err) != 0)
 		return -1;
 	e->start_ack = e->have_ack ? e->ack : (struct ws_pos){0, 0};
 	e->last = e->start_ack;

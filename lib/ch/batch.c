@@ -79,8 +79,8 @@ unfit(const struct ch_tab *t, const struct ch_lcol *c, const struct ws_value *v,
 	struct ws_buf text = {0};
 
 	if (v->state == WS_V_NULL)
-		return ws_err_op(err, "value_unfit", "table %s.%s: NULL does not fit into column %s %s", t->db, t->name,
-		                 c->name, c->type.wire);
+		return ws_err_op(err, "value_unfit", "table %s.%s: NULL does not fit into column %s %s%s", t->db, t->name,
+		                 c->name, c->type.wire, c->type.base == CH_ARRAY ? "; see null-array=empty in ws-routes(5)" : "");
 	if (v->kind == WS_K_UNSUPPORTED)
 		return ws_err_op(err, "type_unsupported",
 		                 "table %s.%s column %s: the source type is not decoded; see unsupported= in ws-routes(5)",

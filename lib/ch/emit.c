@@ -133,7 +133,11 @@ on_begin(struct ws_emit *e, const struct ws_c_begin *b, struct ws_err *err)
 	e->tx = *b;
 	e->in_tx = true;
 	e->skip_tx = e->start_ack.lsn && b->end_lsn <= e->start_ack.lsn;
-	if (!e->skip_tx && b->end_lsn > e->seen)
+	if (e->skip_tx)
+		return 0;
+	if (emit_routes_at(e, b->end_lsn, err) != 0)
+		return -1;
+	if (b->end_lsn > e->seen)
 		e->seen = b->end_lsn;
 	return 0;
 }
@@ -387,28 +391,6 @@ on_event(struct ws_emit *e, const struct ws_change *c, const struct ws_change_re
 
 /* ---- the loop ---- */
 
-static void
-reload_routes(struct ws_emit *e)
-{
-	struct ws_err err = {0};
-	struct ws_routes *r;
-
-	/* A load keeps the rules it began with: its tables are half filled. */
-	if (!e->o.routes || e->o.load)
-		return;
-	r = ws_routes_load(e->o.routes, &err);
-	if (!r) {
-		ws_error("the routes stay as they were: %s", err.msg);
-		return;
-	}
-	ws_routes_free(e->routes);
-	e->routes = r;
-	/* Open batches keep what they were filled by. */
-	ch_batch_seal_all(e);
-	emit_tabs_forget_routes(e);
-	ws_info("routes reloaded: file=%s", e->o.routes);
-}
-
 /* Takes in all whole frames that have been read. */
 static int
 take(struct ws_emit *e, struct ws_change_reader *r, struct ws_err *err)
@@ -419,8 +401,8 @@ take(struct ws_emit *e, struct ws_change_reader *r, struct ws_err *err)
 	while (!e->ended && !(ws_tool_stopping() && !e->in_tx) && (rc = ws_change_next(r, &c, err)) == 1) {
 		if (on_event(e, &c, r, err) != 0)
 			return -1;
-		if (!e->in_tx && ws_tool_take_hup())
-			reload_routes(e);
+		if (!e->in_tx && ws_tool_take_hup() && emit_routes_reload(e, err) != 0)
+			return -1;
 		/* Requests move on while a lot comes in; memory is bounded by waiting for them. */
 		if (++n >= TICK_EVENTS || e->held > e->o.memory) {
 			n = 0;
@@ -459,8 +441,8 @@ loop(struct ws_emit *e, struct ws_change_reader *r, int fd, struct ws_err *err)
 		}
 		if (ws_tool_stopping() && !e->in_tx)
 			return 0;
-		if (!e->in_tx && ws_tool_take_hup())
-			reload_routes(e);
+		if (!e->in_tx && ws_tool_take_hup() && emit_routes_reload(e, err) != 0)
+			return -1;
 		bool idle = n < 0;
 
 		if (e->started && ch_batch_tick(e, idle, err) != 0)
@@ -532,7 +514,7 @@ prepare(struct ws_emit *e, int *lock, struct ws_err *err)
 	if (enc < 0)
 		return ws_err_usage(err, "--compression is none, lz4, zstd or gzip");
 	e->encoding = (enum ch_encoding)enc;
-	if (!(e->routes = ws_routes_load(o->routes, err)) || !(e->http = ch_http_new(&h, err)))
+	if (emit_routes_check(e, err) != 0 || !(e->http = ch_http_new(&h, err)))
 		return -1;
 	char *dir = ws_asprintf("%s/consumer/%s", o->state, o->consumer), *run = ws_asprintf("%s/run", o->state);
 	char *path = ws_asprintf("%s/lock", dir);
@@ -541,7 +523,7 @@ prepare(struct ws_emit *e, int *lock, struct ws_err *err)
 	free(dir);
 	free(run);
 	free(path);
-	return rc != 0 ? -1 : emit_positions_open(e, err);
+	return rc != 0 || emit_positions_open(e, err) != 0 ? -1 : emit_routes_open(e, err);
 }
 
 static void
@@ -562,7 +544,7 @@ emit_fini(struct ws_emit *e)
 		emit_known_read(e, &err); /* without a database: only frees */
 	free(e->handles);
 	ch_http_free(e->http);
-	ws_routes_free(e->routes);
+	emit_routes_close(e);
 	ws_buf_free(&e->srv.insert_params);
 	ws_buf_free(&e->srv.query_params);
 	free(e->host_stale);
@@ -594,6 +576,8 @@ ws_emit_run(const struct ws_emit_opts *o, int fd, struct ws_metrics *m, struct w
 			ws_warn("%s", err->msg);
 			rc = 0;
 		}
+		if (rc != 0 && err->status == WS_EOPERATOR)
+			emit_routes_stopped(&e);
 		if (rc != 0) {
 			free(e.last_error);
 			e.last_error = ws_strdup(err->msg);

@@ -73,6 +73,7 @@ struct ch_tab {
 	bool resolved, routed; /* by the routes in force */
 	bool ready;            /* exists at the destination in this shape */
 	bool told;             /* that it is not replicated */
+	bool gone;             /* dropped at the source */
 	struct ws_route route;
 	const struct ws_c_relation *rel; /* the shape bound */
 	char *db, *name;       /* the destination's */
@@ -129,9 +130,19 @@ struct ch_known { /* a table of this consumer, found at the destination */
 	struct ch_note note;
 };
 
+struct ch_version { /* rules, for commits that end above from */
+	ws_lsn from;
+	struct ws_buf text;
+	struct ws_routes *routes;
+};
+
 struct ws_emit {
 	struct ws_emit_opts o;
-	struct ws_routes *routes;
+	struct ws_routes *routes;      /* in force; one of versions, or NULL until a transaction begins */
+	struct ch_version *versions;   /* by from; at least one once open */
+	size_t nversions;
+	struct ws_buf routes_text;     /* the file at the start, until versions are open */
+	struct ws_routes *routes_read;
 	struct ch_http *http;
 	struct ch_server srv;
 	enum ch_encoding encoding;
@@ -196,6 +207,19 @@ int emit_sent_seen(struct ws_emit *e, struct ws_err *err);
 int emit_ack(struct ws_emit *e, bool now, struct ws_err *err);
 int emit_loaded_read(struct ws_emit *e, ws_oid oid, ws_lsn *lsn, struct ws_err *err);
 int emit_loaded_write(struct ws_emit *e, const struct ch_tab *t, struct ws_pos p, struct ws_err *err);
+
+/* ---- versions of the routes (version.c) ---- */
+/* The file as it is now must be good: before anything is written. */
+int emit_routes_check(struct ws_emit *e, struct ws_err *err);
+/* After the positions: the versions in use, and the file as the newest where it has changed. */
+int emit_routes_open(struct ws_emit *e, struct ws_err *err);
+/* The rules for the commit that ends there are in force. */
+int emit_routes_at(struct ws_emit *e, ws_lsn end, struct ws_err *err);
+/* Outside a transaction: the file has changed.  A bad one is told and changes nothing. */
+int emit_routes_reload(struct ws_emit *e, struct ws_err *err);
+/* The run ends for the operator: other rules may begin before what stopped it. */
+void emit_routes_stopped(struct ws_emit *e);
+void emit_routes_close(struct ws_emit *e);
 
 /* ---- the server (server.c) ---- */
 /* One query, tried until it is answered; the answer is appended to out (may be NULL).  done (may be

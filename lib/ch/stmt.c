@@ -247,6 +247,7 @@ emit_drop(struct ws_emit *e, struct ch_tab *t, struct ws_err *err)
 	struct ws_buf full = {0};
 	int rc = 0;
 
+	t->gone = true;
 	if (!t->db && !k)
 		return 0;
 	ch_full_name(&full, t->db ? t->db : k->db, t->db ? t->name : k->name);

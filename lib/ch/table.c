@@ -139,6 +139,21 @@ set_aside(struct ws_emit *e, struct ch_tab *t, const char *db, const char *name,
 	return rc;
 }
 
+/* The table's relation is still there by another name than ours: the rules send both to one place, where
+ * rows of the one would replace the other's.  One that had our name has lost it, or will be told to. */
+static int
+check_rival(struct ws_emit *e, const struct ws_c_relation *rel, ws_oid oid, const char *db, const char *name, struct ws_err *err)
+{
+	const struct ch_tab *o;
+
+	HASH_FIND(hh, e->tabs, &oid, sizeof oid, o);
+	if (!o || o->gone || !o->routed || !o->rel || strcmp(o->route.database, db) || strcmp(o->route.table, name) ||
+	    (!strcmp(o->rel->name, rel->name) && !strcmp(o->rel->nspname, rel->nspname)))
+		return 0;
+	return ws_err_op(err, "destination_taken", "tables %s.%s and %s.%s are both routed to %s.%s; see name= in ws-routes(5)",
+	                 o->rel->nspname, o->rel->name, rel->nspname, rel->name, db, name);
+}
+
 static int
 create(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *rel, struct ws_err *err)
 {
@@ -182,6 +197,8 @@ locate(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *rel, str
 
 	if (noted < 0)
 		rc = ws_err_op(err, "destination_comment", "table %s.%s: its comment has a damaged walshadow line", db, name);
+	else if (noted && n.oid != t->oid && emit_note_ours(e, &n) && check_rival(e, rel, n.oid, db, name, err) != 0)
+		rc = -1;
 	else if (noted && n.oid != t->oid && (rc = set_aside(e, t, db, name, &n, err)) == 0)
 		d.exists = false;
 	else if (rc == 0 && d.exists && t->db)
@@ -310,6 +327,28 @@ check_source(struct ch_tab *t, const struct ws_c_relation *rel, struct ws_err *e
 	return 0;
 }
 
+/* The source got another key while the table, which is ours and sorted by the old one, has no rows:
+ * made again, it is sorted by the new one.  1 so, 0 not, -1. */
+static int
+may_remake(struct ws_emit *e, const struct ch_tab *t, const struct ch_desc *d, const struct ws_err *why, struct ws_err *err)
+{
+	struct ws_buf n = {0};
+
+	if (strcmp(why->reason, "sort_key") || t->route.order_by || t->route.engine || t->history || t->append ||
+	    t->phase != CH_ROWS || strcmp(d->engine, "ReplacingMergeTree"))
+		return 0;
+	if (emit_barrier(e, err) != 0 || emit_sql(e, &n, err, "SELECT count() FROM (SELECT 1 FROM %s LIMIT 1)", t->target) != 0) {
+		ws_buf_free(&n);
+		return -1;
+	}
+	bool empty = !strcmp((char *)n.data, "0\n");
+
+	ws_buf_free(&n);
+	if (empty)
+		ws_info("table %s.%s has no rows yet and is made again: %s", t->db, t->name, why->msg);
+	return empty;
+}
+
 int
 emit_tab_ready(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *rel, struct ws_err *err)
 {
@@ -354,7 +393,20 @@ emit_tab_ready(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *
 		rc = 0;
 		goto out;
 	}
-	if (ch_check_table(t, rel, &d, err) != 0 || emit_layout(e, t, rel, &d, err) != 0 || emit_tab_bind(e, t, rel, err) != 0)
+	if (ch_check_table(t, rel, &d, err) != 0) {
+		struct ws_err why = *err;
+
+		rc = noted ? may_remake(e, t, &d, &why, err) : 0;
+		if (rc == 1) {
+			t->rel = rel;
+			t->retype = t->ready = true;
+		} else if (rc == 0) {
+			*err = why;
+		}
+		rc = rc == 1 ? 0 : -1;
+		goto out;
+	}
+	if (emit_layout(e, t, rel, &d, err) != 0 || emit_tab_bind(e, t, rel, err) != 0)
 		goto out;
 	if (!t->cut && t->history && noted && history_cut(e, t, err) != 0)
 		goto out;
