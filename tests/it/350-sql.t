@@ -14,11 +14,12 @@ note "WS_SEED=$SEED"
 compare_tables() {
   local schema name quoted
   cmp_load src/app "$1" app
+  sql src/app "SELECT nspname || E'\t' || relname || E'\t' || format('%I.%I', nspname, relname)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+    WHERE relkind = 'r' AND relpersistence = 'p' AND nspname ~ '$1' ORDER BY 1" >"$T/.compare.tables"
   while IFS=$'\t' read -r schema name quoted; do
     pg_to_ch_compare src/app "$quoted" "app.${schema}_$name" "$STEP: $quoted"
-  done < <(sql src/app "SELECT nspname || E'\t' || relname || E'\t' || format('%I.%I', nspname, relname)
-    FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-    WHERE relkind = 'r' AND relpersistence = 'p' AND nspname ~ '$1' ORDER BY 1")
+  done <"$T/.compare.tables"
   cmp_forget
 }
 

@@ -46,16 +46,20 @@ cmp_plan() {
   tabq=${tabq//\'/\\\'} tabi=${tabi//\`/\\\`}
   local -A chtype=()
   CMP_PG='' CMP_CH='' CMP_NAMES=() CMP_PROBLEM=''
+  cmp_known CMP_DESTINATION "$db.$tab" >"$T/.compare.plan" ||
+    cmp_destination "database = '$db' AND table = '$tabq'" | cut -f 2- >"$T/.compare.plan"
   while IFS=$'\t' read -r kind name cht; do
     case $kind in
     engine) [[ $cht != Replacing* ]] || final=' FINAL' ;;
     column) chtype[$name]=$cht ;;
     esac
-  done < <(cmp_known CMP_DESTINATION "$db.$tab" || cmp_destination "database = '$db' AND table = '$tabq'" | cut -f 2-)
+  done <"$T/.compare.plan"
   if [ ${#chtype[@]} = 0 ]; then
     CMP_PROBLEM="the destination has no table $target"
     return 1
   fi
+  cmp_known CMP_SOURCE "$server $table" >"$T/.compare.plan" ||
+    cmp_source "$server" "'${table//\'/\'\'}'::regclass" | cut -f 2- >"$T/.compare.plan"
   while IFS=$'\t' read -r name type array rest; do
     CMP_NAMES+=("$name")
     if [ -z "${chtype[$name]:-}" ]; then
@@ -67,7 +71,7 @@ cmp_plan() {
     CMP_PG+="${CMP_PG:+ || E'\\t' || }$PAIR_PG"
     CMP_CH+="${CMP_CH:+, '\\t', }$PAIR_CH"
     unset 'chtype[$name]'
-  done < <(cmp_known CMP_SOURCE "$server $table" || cmp_source "$server" "'${table//\'/\'\'}'::regclass" | cut -f 2-)
+  done <"$T/.compare.plan"
   for name in "${!chtype[@]}"; do
     [[ $name == _* || " ${CMP_IGNORE:-} " == *" $name "* ]] ||
       CMP_PROBLEM+="the destination has column $name, the source has not; "
@@ -84,13 +88,15 @@ cmp_plan() {
 cmp_load() {
   local table rest
   cmp_forget
+  cmp_source "$1" "SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+    WHERE relkind = 'r' AND nspname ~ '$2'" >"$T/.compare.load"
   while IFS=$'\t' read -r table rest; do
     CMP_SOURCE[$1 $table]+=$rest$'\n'
-  done < <(cmp_source "$1" "SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-    WHERE relkind = 'r' AND nspname ~ '$2'")
+  done <"$T/.compare.load"
+  cmp_destination "database = '$3'" >"$T/.compare.load"
   while IFS=$'\t' read -r table rest; do
     CMP_DESTINATION[$3.$table]+=$rest$'\n'
-  done < <(cmp_destination "database = '$3'")
+  done <"$T/.compare.load"
 }
 
 declare -A CMP_SOURCE=() CMP_DESTINATION=()

@@ -54,12 +54,13 @@ pipe_drain() {
 pipe_compare() {
   local server=$1 db=$2 chdb=${3:-$2} table schema name quoted bad=0
   cmp_load "$server/$db" '' "$chdb"
+  sql "$server/$db" "SELECT format(E'%s\t%s\t%I.%I', nspname, relname, nspname, relname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+    WHERE relkind = 'r' AND relpersistence = 'p' AND c.oid >= 16384 AND nspname !~ '^pg_' AND nspname <> 'information_schema'
+    ORDER BY 1" >"$T/.compare.tables"
   while IFS=$'\t' read -r schema name quoted; do
     table=${schema}_$name
     pg_to_ch_compare "$server/$db" "$quoted" "$chdb.$table" || bad=1
-  done < <(sql "$server/$db" "SELECT format(E'%s\t%s\t%I.%I', nspname, relname, nspname, relname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-    WHERE relkind = 'r' AND relpersistence = 'p' AND c.oid >= 16384 AND nspname !~ '^pg_' AND nspname <> 'information_schema'
-    ORDER BY 1")
+  done <"$T/.compare.tables"
   cmp_forget
   return $bad
 }

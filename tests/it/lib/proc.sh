@@ -35,8 +35,9 @@ wait_for() {
   done
 }
 
-# proc_nap [SECONDS]: a short rest.  Not bash's `read -t`: a trap that ends the test inside it leaves
-# bash with a timer on a stack that is gone, and it crashes instead of ending what it started.
+# proc_nap [SECONDS]: a short rest.  Not bash's `read -t` on a process substitution.  bash 5.2 remembers
+# the pid of each, and when the kernel gives it to another child - 32768 are soon used up - it can miss
+# that one's end and wait for ever.  And a trap that ends the test inside `read -t` crashes it.
 # shellcheck disable=SC2120 # tests give it
 proc_nap() { sleep "${1:-0.03}"; }
 
