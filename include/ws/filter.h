@@ -77,8 +77,11 @@ void ws_filterstream_seek(struct ws_filterstream *s, ws_lsn at, struct ws_pos fi
 struct ws_filterout {
 	ws_tli tli;
 	ws_lsn lsn;
-	const uint8_t *p; /* valid until the next feed but one (see ws_filterstream_feed) */
+	const uint8_t *p;
 	size_t n;
+	/* p is the stream's own memory, valid until the next feed but one; else it is what was given to
+	 * ws_filterstream_edit, or the one before, and stays as long as that does. */
+	bool copied;
 };
 
 /* Takes the next bytes and gives what is final by now: everything up to the first record that is
@@ -87,12 +90,15 @@ struct ws_filterout {
 int ws_filterstream_feed(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
                          struct ws_filterout *out, struct ws_err *err);
 /* The same without a copy, in bytes that may be changed, with `room` more before them: what the last
- * feed held back is put there.  p must stay until the next feed but one, and *out does. */
+ * feed held back is put there.  The room is either the caller's to give, or the bytes of the last
+ * feed.  p must stay until the next feed but one. */
 int ws_filterstream_edit(struct ws_filterstream *s, ws_tli tli, ws_lsn lsn, uint8_t *p, size_t n, size_t room,
                          struct ws_filterout *out, struct ws_err *err);
 bool ws_filterstream_torn(const struct ws_filterstream *s);
 /* After -1: it is what follows the end of WAL (zeros, an old page), not damage. */
 bool ws_filterstream_clean_end(const struct ws_filterstream *s);
+/* After -1: no byte from here on had a part in it. */
+ws_lsn ws_filterstream_failed_below(const struct ws_filterstream *s);
 /* The bytes still held, as they came: a record that never became whole. */
 void ws_filterstream_rest(struct ws_filterstream *s, struct ws_filterout *out);
 

@@ -29,12 +29,15 @@ int ws_filterdir_load(struct ws_filterdir *d, struct ws_filter *f, struct ws_pos
                       struct ws_err *err);
 /* Opens for writing; restored is the loaded position, or lsn 0. */
 int ws_filterdir_begin(struct ws_filterdir *d, uint32_t segsize, struct ws_pos restored, struct ws_err *err);
-/* In the background p must stay until the next append (of 0 bytes at least) or other call, which
- * may then tell the error of this one. */
+#define WS_FILTERDIR_DEPTH 4 /* appends under way at most */
+
+/* In the background p must stay until WS_FILTERDIR_DEPTH appends later, or until the next but one and
+ * ws_filterdir_settle, or until ws_filterdir_flush; each may tell the error of an earlier one. */
 int ws_filterdir_append(struct ws_filterdir *d, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
                         struct ws_err *err);
-/* Waits for an append in the background. */
+/* Waits for the appends in the background; settle: for all but the last. */
 int ws_filterdir_flush(struct ws_filterdir *d, struct ws_err *err);
+int ws_filterdir_settle(struct ws_filterdir *d, struct ws_err *err);
 /* Everything up to pos has been appended: saves when it is time (now: at once). */
 int ws_filterdir_save(struct ws_filterdir *d, const struct ws_filter *f, struct ws_pos pos,
                       uint64_t system_id, bool now, struct ws_err *err);

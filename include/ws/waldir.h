@@ -15,6 +15,7 @@ struct ws_walwriter;
 struct ws_walwriter_opts {
 	uint32_t segsize;
 	bool no_sync;   /* tests and benches only */
+	bool preallocate; /* a new segment gets its disk space at once: less work when it is filled soon */
 	int recycle;    /* reserved, 0: a file whose size is its end has nothing to reuse */
 	ws_lsn durable; /* bytes of a .partial at or above it may be cut off when they differ from what
 	                 * comes (a crash of the machine leaves such); 0: none may */
@@ -55,13 +56,17 @@ struct ws_walsrc_opts {
 	bool editable;    /* the caller edits chunks in place, see ws_walchunk */
 };
 
+#define WS_CHUNK_STAYS 6
+
 struct ws_walchunk {
 	ws_lsn lsn;
 	ws_tli tli;       /* of the file's name */
 	const uint8_t *p; /* valid until the next call */
 	size_t n;
+	bool whole; /* of a segment that is complete, and so durable */
 	/* Of an editable source that reads files: p again, to be written to, with `room` bytes before it
-	 * that are the caller's; both stay until the next call but one.  Else NULL and 0. */
+	 * that are the caller's, or the end of the chunk before; both stay until WS_CHUNK_STAYS calls
+	 * later.  Else NULL and 0. */
 	uint8_t *edit;
 	size_t room;
 };
@@ -80,6 +85,12 @@ void ws_walsrc_close(struct ws_walsrc *s);
  * then the start of the fork's segment under the descendant's tli.  A chunk is only bytes: a whole
  * segment of a server's pg_wal ends in zeros or old pages (ws_walreader_clean_end). */
 int ws_walsrc_next(struct ws_walsrc *s, struct ws_walchunk *c, struct ws_err *err);
+
+/* A following reader met bytes of c that are no WAL, none at or above `below` at fault.  1: no waiting heals
+ * them, they were durable: by pos/received (a path, or NULL outside of a state directory), or as part
+ * of a whole segment.  0: they may yet be written (clean_end: they look like it).  -1 on error. */
+int ws_walsrc_damaged(const struct ws_walchunk *c, ws_lsn below, bool clean_end, const char *received_file,
+                      struct ws_err *err);
 
 /* Waits until bytes may be there, timeout_ms passed, or a signal came (ws_tool_signal_fd is part of
  * the wait).  A following source only.  0, or -1 on error. */

@@ -48,6 +48,8 @@ bool ws_walreader_torn(const struct ws_walreader *r);
  * (zeros where a record or page should start, or a page of an earlier use of the file).  A CRC or
  * length that is wrong is torn but no clean end: in a finished file it is damage. */
 bool ws_walreader_clean_end(const struct ws_walreader *r);
+/* After -1: no byte from here on had a part in it. */
+ws_lsn ws_walreader_failed_below(const struct ws_walreader *r);
 
 /* End of the last record handed out (0 before the first): where the next must start or a page
  * header stands. */

@@ -15,6 +15,9 @@
 #include "ws/tool.h"
 #include "ws/waldir.h"
 
+#define MUCH      (1024u * 1024) /* a longer append is waited for: a record of many chunks */
+#define UNDER_WAY (WS_FILTERDIR_DEPTH * MUCH)
+
 struct ws_filterdir {
 	char *dir, *state_path, *states_dir, *pos_file, *received_file;
 	bool no_sync, stateless, background;
@@ -71,7 +74,10 @@ ws_filterdir_load(struct ws_filterdir *d, struct ws_filter *f, struct ws_pos *po
 int
 ws_filterdir_begin(struct ws_filterdir *d, uint32_t segsize, struct ws_pos restored, struct ws_err *err)
 {
-	struct ws_walwriter_opts o = {.segsize = segsize, .no_sync = d->no_sync, .durable = restored.lsn};
+	struct ws_walwriter_opts o = {.segsize = segsize,
+	                              .no_sync = d->no_sync,
+	                              .preallocate = d->background,
+	                              .durable = restored.lsn};
 
 	d->segsize = segsize;
 	d->saved = restored;
@@ -88,14 +94,23 @@ int
 ws_filterdir_append(struct ws_filterdir *d, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
                     struct ws_err *err)
 {
-	return d->back ? ws_walback_append(d->back, tli, lsn, p, n, err)
-	               : ws_walwriter_append(d->w, tli, lsn, p, n, err);
+	if (!d->back)
+		return ws_walwriter_append(d->w, tli, lsn, p, n, err);
+	if (ws_walback_append(d->back, tli, lsn, p, n, err) != 0)
+		return -1;
+	return n <= MUCH ? 0 : ws_filterdir_flush(d, err);
 }
 
 int
 ws_filterdir_flush(struct ws_filterdir *d, struct ws_err *err)
 {
-	return d->back ? ws_walback_wait(d->back, err) : 0;
+	return d->back ? ws_walback_wait(d->back, 0, err) : 0;
+}
+
+int
+ws_filterdir_settle(struct ws_filterdir *d, struct ws_err *err)
+{
+	return d->back ? ws_walback_wait(d->back, 1, err) : 0;
 }
 
 /* 1: what lies below pos is durable in the input. */
@@ -142,9 +157,10 @@ ws_filterdir_save(struct ws_filterdir *d, const struct ws_filter *f, struct ws_p
 	return now && pos.lsn != d->saved.lsn ? ws_filterdir_save(d, f, pos, system_id, now, err) : 0;
 }
 
-/* Removes the state files whose segment is not in the directory any more. */
+/* Removes the state files whose segment is not in the directory any more.  What lies closely before
+ * `segment` may be on its way there. */
 static int
-prune_states(struct ws_filterdir *d, struct ws_err *err)
+prune_states(struct ws_filterdir *d, ws_tli tli, ws_lsn segment, struct ws_err *err)
 {
 	DIR *dir = opendir(d->states_dir);
 	struct dirent *e;
@@ -155,7 +171,8 @@ prune_states(struct ws_filterdir *d, struct ws_err *err)
 		struct ws_walname name;
 		bool there = false;
 
-		if (strlen(e->d_name) != WS_SEGNAME_LEN || ws_walname_parse(e->d_name, d->segsize, &name) != 0)
+		if (strlen(e->d_name) != WS_SEGNAME_LEN || ws_walname_parse(e->d_name, d->segsize, &name) != 0 ||
+		    (name.tli == tli && name.start + d->segsize + UNDER_WAY > segment))
 			continue;
 		for (int i = 0; i < WS_SEG_KINDS && !there; i++) {
 			char *path = ws_asprintf("%s/%s%s", d->dir, e->d_name, ws_seg_suffix[i]);
@@ -188,14 +205,11 @@ ws_filterdir_segment(struct ws_filterdir *d, ws_tli tli, ws_lsn segment, const s
 {
 	if (d->stateless)
 		return 0;
-	/* The segment is there when its state is. */
-	if (ws_filterdir_flush(d, err) != 0)
-		return -1;
 	char *path = segment_path(d, tli, segment);
 	int rc = ws_file_replace(path, state->data, state->len, 0600, !d->no_sync, err);
 
 	free(path);
-	return rc == 0 ? prune_states(d, err) : -1;
+	return rc == 0 ? prune_states(d, tli, segment, err) : -1;
 }
 
 int

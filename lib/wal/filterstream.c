@@ -1,8 +1,8 @@
 /* WAL in, filtered WAL out; see ws/filter.h.
  *
  * Records are judged and edited in place: in the caller's bytes, or in a copy of them.  What lies
- * before the first record that is not whole is final; the rest is moved before the next bytes.
- * Two copies take turns, so that what was given out last is left alone. */
+ * before the first record that is not whole is final; the rest is moved before the next bytes, unless
+ * it is there already.  Two copies take turns, so that what was given out last is left alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,8 @@ struct ws_filterstream {
 	ws_lsn lsn;
 	size_t given; /* bytes handed out by the last call, dropped by the next */
 	struct ws_buf copy[2];
-	int turn; /* of copy */
+	int turn;     /* of copy */
+	bool in_copy; /* data is in copy[turn] */
 	ws_lsn first; /* nothing below it goes out */
 	ws_tli tli;
 	struct ws_pos pos;
@@ -144,7 +145,8 @@ drop_given(struct ws_filterstream *s)
 	s->given = 0;
 }
 
-/* Puts the next bytes behind those held: in place when there is room, else in a copy. */
+/* Puts the next bytes behind those held: in place when there is room, else in a copy.  In the room may
+ * be the bytes held, or, when those are in a copy, what they were copied from. */
 static uint8_t *
 put(struct ws_filterstream *s, uint8_t *edit, size_t room, const uint8_t *p, size_t n)
 {
@@ -152,9 +154,10 @@ put(struct ws_filterstream *s, uint8_t *edit, size_t room, const uint8_t *p, siz
 	size_t len = s->len;
 
 	if (edit && len <= room) {
-		if (len)
+		if (len && held + len != edit)
 			memcpy(edit - len, held, len);
 		s->data = edit - len;
+		s->in_copy = false;
 	} else {
 		/* A copy of which nothing was given out grows, however long the record is. */
 		struct ws_buf *b = &s->copy[s->turn];
@@ -167,6 +170,7 @@ put(struct ws_filterstream *s, uint8_t *edit, size_t room, const uint8_t *p, siz
 		}
 		ws_buf_put(b, p, n);
 		s->data = b->data;
+		s->in_copy = true;
 	}
 	s->len = len + n;
 	return s->data + len;
@@ -180,7 +184,7 @@ give(struct ws_filterstream *s, ws_lsn to, struct ws_filterout *out)
 
 	if (n > s->len)
 		n = s->len;
-	*out = (struct ws_filterout){s->tli, s->lsn, s->data, n};
+	*out = (struct ws_filterout){s->tli, s->lsn, s->data, n, s->in_copy};
 	s->given = n;
 }
 
@@ -251,6 +255,12 @@ bool
 ws_filterstream_torn(const struct ws_filterstream *s)
 {
 	return ws_walreader_torn(s->reader);
+}
+
+ws_lsn
+ws_filterstream_failed_below(const struct ws_filterstream *s)
+{
+	return ws_walreader_failed_below(s->reader);
 }
 
 void

@@ -1,9 +1,7 @@
 /* A WAL source that reads a directory, and follows it while it grows.
  *
- * The route across timelines: `hist` is the history of the timeline read towards, the newest in the
- * directory that descends from the start's.  A segment is read under the name of the newest
- * timeline of the route that has bytes in it.  When a newer descendant appears while its ancestor
- * is read, reading goes back to the start of the segment in which the ancestor ends. */
+ * When a newer descendant appears while its ancestor is read (srcroute.c), reading goes back to the
+ * start of the segment in which the ancestor ends. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,82 +38,6 @@ seg_path(struct ws_walsrc *s, ws_tli tli, ws_lsn seg, enum ws_seg_kind kind)
 
 	ws_seg_name(name, tli, seg, s->segsize);
 	return ws_asprintf("%s/%s%s", s->spec, name, ws_seg_suffix[kind]);
-}
-
-/* ---- the route ---- */
-
-static int
-descending(const void *a, const void *b)
-{
-	ws_tli x = *(const ws_tli *)a, y = *(const ws_tli *)b;
-
-	return x < y ? 1 : x > y ? -1 : 0;
-}
-
-/* Timelines of the directory, newest first, each maybe more than once.  Caller frees. */
-static ws_tli *
-timelines(const struct ws_walnames *l, size_t *n)
-{
-	ws_tli *t = ws_malloc((l->n + l->nhist + 1) * sizeof *t), last = 0;
-
-	*n = 0;
-	for (size_t i = 0; i < l->nhist; i++)
-		t[(*n)++] = l->hist[i];
-	for (size_t i = 0; i < l->n; i++)
-		if (l->segs[i].tli != last)
-			t[(*n)++] = last = l->segs[i].tli;
-	qsort(t, *n, sizeof *t, descending);
-	return t;
-}
-
-/* Sets s->hist to the newest timeline that descends from `from` (0: the newest of all). */
-static int
-choose_route(struct ws_walsrc *s, const struct ws_walnames *l, ws_tli from, struct ws_err *err)
-{
-	size_t n;
-	ws_tli *t = timelines(l, &n), last = 0;
-	int rc = 0;
-
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		struct ws_history h;
-
-		if (t[i] == last || t[i] < from)
-			continue;
-		last = t[i];
-		if ((rc = ws_walnames_history(s->spec, t[i], &h, err)) < 0)
-			break;
-		rc = !from || ws_history_end(&h, from) != 0;
-		if (rc) {
-			ws_history_fini(&s->hist);
-			s->hist = h;
-			s->hist_known = true;
-		} else {
-			ws_history_fini(&h);
-		}
-	}
-	free(t);
-	if (rc == 0 && from) {
-		ws_history_fini(&s->hist);
-		s->hist = (struct ws_history){.tli = from};
-		s->hist_known = true;
-	}
-	return rc < 0 ? -1 : 0;
-}
-
-/* The timeline under whose name a segment is read. */
-static ws_tli
-route_tli(const struct ws_walsrc *s, ws_lsn seg)
-{
-	return ws_history_tli_at(&s->hist, seg + s->segsize - 1);
-}
-
-/* True when a segment of this timeline holds bytes of the route. */
-static bool
-on_route(const struct ws_walsrc *s, ws_tli tli, ws_lsn seg)
-{
-	ws_lsn end = ws_history_end(&s->hist, tli);
-
-	return end > seg && tli <= route_tli(s, seg);
 }
 
 /* ---- places ---- */
@@ -185,7 +107,7 @@ oldest(const struct ws_walsrc *s, const struct ws_walnames *l)
 	ws_lsn low = 0;
 
 	for (size_t i = 0; i < l->n; i++)
-		if (on_route(s, l->segs[i].tli, l->segs[i].start) && (!low || l->segs[i].start < low))
+		if (ws_srcroute_has(s, l->segs[i].tli, l->segs[i].start) && (!low || l->segs[i].start < low))
 			low = l->segs[i].start;
 	return low;
 }
@@ -223,7 +145,7 @@ find_place(struct ws_walsrc *s, struct ws_err *err)
 		return rc;
 	if (ws_walnames_list(s->spec, s->segsize, &l, err) != 0)
 		return -1;
-	if ((rc = choose_route(s, &l, d->start.tli, err)) == 0 && (rc = check_start(s, d->start, err)) == 0) {
+	if ((rc = ws_srcroute_choose(s, &l, d->start.tli, err)) == 0 && (rc = check_start(s, d->start, err)) == 0) {
 		ws_lsn lsn = d->start.lsn ? d->start.lsn : oldest(s, &l);
 
 		if (lsn) {
@@ -271,7 +193,7 @@ newer_exists(struct ws_walsrc *s, bool *newer, struct ws_err *err)
 	if (ws_walnames_list(s->spec, s->segsize, &l, err) != 0)
 		return -1;
 	for (size_t i = 0; i < l.n && !*newer; i++)
-		*newer = l.segs[i].start > d->seg && on_route(s, l.segs[i].tli, l.segs[i].start);
+		*newer = l.segs[i].start > d->seg && ws_srcroute_has(s, l.segs[i].tli, l.segs[i].start);
 	ws_walnames_fini(&l);
 	return 0;
 }
@@ -282,7 +204,7 @@ missing(struct ws_walsrc *s, struct ws_err *err)
 	struct srcdir *d = s->impl;
 	char name[WS_WALNAME_MAX];
 
-	ws_seg_name(name, route_tli(s, d->seg), d->seg, s->segsize);
+	ws_seg_name(name, ws_srcroute_tli(s, d->seg), d->seg, s->segsize);
 	return ws_err_op(err, "wal_missing", "%s: segment %s is missing", s->spec, name);
 }
 
@@ -291,7 +213,7 @@ static int
 open_segment(struct ws_walsrc *s, struct ws_err *err)
 {
 	struct srcdir *d = s->impl;
-	ws_tli tli = route_tli(s, d->seg);
+	ws_tli tli = ws_srcroute_tli(s, d->seg);
 	int rc = open_as(s, tli, err);
 	bool newer;
 
@@ -377,12 +299,12 @@ look_for_fork(struct ws_walsrc *s, struct ws_err *err)
 {
 	struct srcdir *d = s->impl;
 	struct ws_walnames l;
-	ws_tli from = d->f ? d->tli : route_tli(s, d->seg), target = s->hist.tli;
+	ws_tli from = d->f ? d->tli : ws_srcroute_tli(s, d->seg), target = s->hist.tli;
 
 	d->look = false;
 	if (ws_walnames_list(s->spec, s->segsize, &l, err) != 0)
 		return -1;
-	int rc = choose_route(s, &l, target, err);
+	int rc = ws_srcroute_choose(s, &l, target, err);
 
 	ws_walnames_fini(&l);
 	if (rc != 0 || s->hist.tli == target)
@@ -416,6 +338,15 @@ start_inotify(struct ws_walsrc *s)
 
 /* ---- the source ---- */
 
+/* Bytes of the open file that the next chunk may hold. */
+static size_t
+next_size(const struct srcdir *d)
+{
+	uint64_t left = d->off < d->limit ? d->limit - d->off : 0, n = WS_CHUNK - d->off % WS_CHUNK;
+
+	return (size_t)(n < left ? n : left);
+}
+
 /* 1 *c is set, 0 nothing, -1. */
 static int
 try_next(struct ws_walsrc *s, struct ws_walchunk *c, struct ws_err *err)
@@ -430,16 +361,15 @@ try_next(struct ws_walsrc *s, struct ws_walchunk *c, struct ws_err *err)
 			return -1;
 		if (!d->f && (rc = open_segment(s, err)) <= 0)
 			return rc;
-		size_t n = WS_CHUNK - (size_t)(d->off % WS_CHUNK);
-
-		if (n > d->limit - d->off)
-			n = d->off < d->limit ? (size_t)(d->limit - d->off) : 0;
-		ssize_t got = n ? ws_segfile_read(d->f, d->off, s->buf, n, err) : 0;
+		size_t n = next_size(d);
+		uint8_t *p = ws_walsrc_place(s, d->seg + d->off, n);
+		ssize_t got = n ? ws_segfile_read(d->f, d->off, p, n, err) : 0;
 
 		if (got < 0)
 			return -1;
 		if (got > 0) {
 			ws_walsrc_give(s, d->seg + d->off, d->tli, (size_t)got, c);
+			c->whole = ws_segfile_kind(d->f) != WS_SEG_PARTIAL;
 			d->off += (uint64_t)got;
 			d->gave = true;
 			return 1;

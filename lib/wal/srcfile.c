@@ -47,10 +47,11 @@ static ssize_t
 read_some(struct ws_walsrc *s, uint64_t off, size_t n, struct ws_err *err)
 {
 	struct srcfile *d = s->impl;
+	uint8_t *p = ws_walsrc_place(s, d->start + off, n);
 	size_t have = 0;
 
 	while (have < n) {
-		ssize_t got = ws_segfile_read(d->f, off + have, s->buf + have, n - have, err);
+		ssize_t got = ws_segfile_read(d->f, off + have, p + have, n - have, err);
 
 		if (got < 0)
 			return -1;
@@ -122,10 +123,11 @@ ws_srcfile_open(struct ws_walsrc *s, struct ws_pos start, struct ws_err *err)
 	if (reopen(s, err) != 0)
 		return -1;
 	ssize_t n = read_some(s, 0, WS_PAGE_HDR_LONG, err);
+	const uint8_t *p = ws_walsrc_place(s, 0, WS_PAGE_HDR_LONG);
 
-	if (n < 0 || ws_walsrc_identify(s, s->spec, s->buf, (size_t)n, err) != 0)
+	if (n < 0 || ws_walsrc_identify(s, s->spec, p, (size_t)n, err) != 0)
 		return -1;
-	(void)ws_page_header_parse(s->buf, (size_t)n, &h);
+	(void)ws_page_header_parse(p, (size_t)n, &h);
 	d->tli = h.tli;
 	d->start = h.pageaddr;
 	/* A file of a segment's name must be that segment; its pages may be an ancestor's. */

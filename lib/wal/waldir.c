@@ -219,6 +219,9 @@ create_partial(struct ws_walwriter *w, ws_tli tli, ws_lsn start, struct ws_err *
 	w->start = start;
 	w->whole = false;
 	w->size = 0;
+	/* The size stays the end.  Where it cannot be done, write(2) says what matters. */
+	if (w->o.preallocate)
+		(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)w->o.segsize);
 	return sync_dir(w, err);
 }
 

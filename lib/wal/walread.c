@@ -522,6 +522,13 @@ ws_walreader_clean_end(const struct ws_walreader *r)
 	return r->clean_end;
 }
 
+/* Where it stood, and at most a header that was looked at there. */
+ws_lsn
+ws_walreader_failed_below(const struct ws_walreader *r)
+{
+	return r->lsn + WS_PAGE_HDR_LONG;
+}
+
 ws_lsn
 ws_walreader_end(const struct ws_walreader *r)
 {

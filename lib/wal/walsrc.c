@@ -9,11 +9,14 @@
 #include "walsrcpriv.h"
 #include "ws/lsn.h"
 #include "ws/mem.h"
+#include "ws/pos.h"
 #include "ws/tool.h"
 #include "ws/walpage.h"
 
 #define POLL_MS      1000 /* with inotify nothing should be missed; look all the same */
 #define POLL_BLIND_MS  10 /* without it */
+#define PAGE         4096u
+#define MEM_SIZE     (WS_CHUNK_ROOM + WS_CHUNKS * WS_CHUNK)
 
 struct ws_walsrc *
 ws_walsrc_open(const char *spec, struct ws_pos start, const struct ws_walsrc_opts *o, struct ws_err *err)
@@ -26,14 +29,11 @@ ws_walsrc_open(const char *spec, struct ws_pos start, const struct ws_walsrc_opt
 	s->segsize = o->segsize;
 	s->follow = o->follow;
 	s->fd = -1;
-	for (int i = 0; i < (o->editable ? 2 : 1); i++) {
-		/* On a page: read(2) into any other place was seen to take five times as long. */
-		s->mem[i] = aligned_alloc(4096, WS_CHUNK_ROOM + WS_CHUNK);
-		if (!s->mem[i])
-			abort();
-	}
-	s->buf = s->mem[0] + WS_CHUNK_ROOM;
-	s->other = s->mem[1] ? s->mem[1] + WS_CHUNK_ROOM : NULL;
+	s->editable = o->editable;
+	/* On a page: read(2) into any other place was seen to take five times as long. */
+	s->mem = aligned_alloc(PAGE, o->editable ? MEM_SIZE : WS_CHUNK);
+	if (!s->mem)
+		abort();
 	if (!strcmp(spec, "-"))
 		rc = ws_srcstream_open(s, 0, start, err);
 	else if (stat(spec, &st) != 0)
@@ -57,8 +57,7 @@ ws_walsrc_close(struct ws_walsrc *s)
 	if (s->ops)
 		s->ops->close(s);
 	ws_history_fini(&s->hist);
-	free(s->mem[0]);
-	free(s->mem[1]);
+	free(s->mem);
 	free(s->spec);
 	free(s);
 }
@@ -69,16 +68,57 @@ ws_walsrc_next(struct ws_walsrc *s, struct ws_walchunk *c, struct ws_err *err)
 	return s->at_end ? 0 : s->ops->next(s, c, err);
 }
 
-void
-ws_walsrc_give(struct ws_walsrc *s, ws_lsn at, ws_tli tli, size_t n, struct ws_walchunk *c)
+/* The memory is filled again once its rest is too small for a chunk, after WS_CHUNKS - 1 of the largest
+ * at least. */
+_Static_assert(WS_CHUNK_STAYS <= WS_CHUNKS - 2, "chunks do not stay as long as ws/waldir.h says");
+
+uint8_t *
+ws_walsrc_place(struct ws_walsrc *s, ws_lsn lsn, size_t n)
 {
-	*c = (struct ws_walchunk){.lsn = at, .tli = tli, .p = s->buf, .n = n};
-	if (!s->other)
+	if (!s->editable)
+		return s->mem;
+	/* As far into a page as in the file. */
+	if (lsn != s->next || !s->at) {
+		s->at = ((s->at + PAGE - 1) & ~(size_t)(PAGE - 1)) + (lsn & (PAGE - 1));
+		s->room = 0;
+	}
+	if (s->at < WS_CHUNK_ROOM || s->at + n > MEM_SIZE) {
+		s->at = WS_CHUNK_ROOM + (lsn & (PAGE - 1));
+		s->room = WS_CHUNK_ROOM;
+	}
+	s->next = lsn;
+	return s->mem + s->at;
+}
+
+void
+ws_walsrc_give(struct ws_walsrc *s, ws_lsn lsn, ws_tli tli, size_t n, struct ws_walchunk *c)
+{
+	uint8_t *p = ws_walsrc_place(s, lsn, n);
+
+	*c = (struct ws_walchunk){.lsn = lsn, .tli = tli, .p = p, .n = n};
+	if (!s->editable)
 		return;
-	c->edit = s->buf;
-	c->room = WS_CHUNK_ROOM;
-	s->buf = s->other;
-	s->other = c->edit;
+	c->edit = p;
+	c->room = s->room;
+	s->at += n;
+	s->next += n;
+	s->room = n;
+}
+
+int
+ws_walsrc_damaged(const struct ws_walchunk *c, ws_lsn below, bool clean_end, const char *received_file,
+                  struct ws_err *err)
+{
+	struct ws_pos received;
+
+	/* Outside of a state directory a whole segment may be a server's, which ends anywhere. */
+	if (c->whole)
+		return received_file || !clean_end;
+	if (!received_file)
+		return 0;
+	int rc = ws_pos_read(received_file, &received, err);
+
+	return rc <= 0 ? rc : received.tli == c->tli && below <= received.lsn;
 }
 
 int
