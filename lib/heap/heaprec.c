@@ -195,7 +195,7 @@ ws_heaprec_parse(const struct ws_record *r, struct ws_heaprec *out, struct ws_er
 		goto bad;
 	return 1;
 bad:
-	return ws_err_op(err, "corrupt_wal", WS_LSN_FMT ": malformed heap record (info %02X, %u bytes)",
+	return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": malformed heap record (info %02X, %u bytes)",
 	                 WS_LSN_ARG(rec->start), rec->info, rec->tot_len);
 }
 
@@ -231,7 +231,7 @@ ws_heap_multi_next(struct ws_heap_multi *m, struct ws_tuple *t, uint16_t *off, s
 	m->next++;
 	return 1;
 bad:
-	return ws_err_op(err, "corrupt_wal", "multi-insert of %u tuples: malformed tuple %u", h->ntuples, m->next + 1u);
+	return ws_err_op(err, "wal_corrupt", "multi-insert of %u tuples: malformed tuple %u", h->ntuples, m->next + 1u);
 }
 
 int

@@ -78,7 +78,7 @@ test_insert(void **state)
 	assert_int_equal(parse(WS_RM_HEAP, 0x00, m, 3, tup, 5), -1); /* hoff beyond the end */
 	assert_int_equal(parse(WS_RM_HEAP, 0x00, m, 3, NULL, 0), -1);
 	assert_int_equal(parse(WS_RM_HEAP, 0x00, m, 2, tup, sizeof tup), -1);
-	assert_string_equal(err.reason, "corrupt_wal");
+	assert_string_equal(err.reason, "wal_corrupt");
 }
 
 static void
