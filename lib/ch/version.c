@@ -238,7 +238,9 @@ stopped_forget(struct ws_emit *e, struct ws_err *err)
 static int
 take_file(struct ws_emit *e, struct ws_err *err)
 {
-	ws_lsn from = e->nversions ? unsent(e) : 0;
+	/* A first load that was not finished begins anew, and its stream after it. */
+	bool anew = e->o.load && !e->have_ack && e->nversions == 1;
+	ws_lsn from = e->nversions && !anew ? unsent(e) : 0;
 
 	if (e->nversions && restart_at(e, &from, err) != 0)
 		return -1;

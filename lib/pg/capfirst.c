@@ -1,4 +1,4 @@
-/* A shadow that stands at the backup's end and lets nobody in; see capture.h.
+/* First captures, and a shadow that stands at the backup's end and lets nobody in; see capture.h.
  *
  * A transaction with more subtransactions than fit into shared memory was open when the backup began:
  * the standby knows that it does not know them all, and takes no queries before a RUNNING_XACTS record
@@ -7,6 +7,7 @@
  * that the first capture may as well be later: the gate, pos/backup, moves to the end of the next
  * RUNNING_XACTS, again and again, until the shadow lets us in. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "capture.h"
 #include "ws/log.h"
@@ -16,6 +17,7 @@
 #include "ws/waldir.h"
 #include "ws/walread.h"
 
+#define SAY_EVERY_US  10000000u
 #define RUNNING_XACTS 0x10 /* standbydefs.h, XLOG_RUNNING_XACTS */
 
 /* The end of the last such record above `from` that is durable here and filtered; lsn 0: none. */
@@ -50,8 +52,9 @@ find_snapshot(struct ws_walsrc *src, struct ws_pos from, ws_lsn limit, struct ws
 	return rc < 0 ? -1 : 0;
 }
 
-int
-cap_first_later(struct cap *c, struct ws_pos *at, struct ws_err *err)
+/* 1 moved, 0 there is no later place yet, -1. */
+static int
+move_on(struct cap *c, struct ws_pos *at, struct ws_err *err)
 {
 	const struct ws_walsrc_opts o = {0};
 	struct ws_pos received, filtered, next;
@@ -77,5 +80,42 @@ cap_first_later(struct cap *c, struct ws_pos *at, struct ws_err *err)
 	}
 	free(raw);
 	free(path);
+	return rc;
+}
+
+/* Everything of one database, of which nothing may be left from an earlier life. */
+int
+cap_first(struct cap *c, struct cap_db *db, struct ws_pos at, struct ws_err *err)
+{
+	const struct ws_catquery_want want = {.everything = true};
+
+	ws_info("database %u (%s): first capture at " WS_LSN_FMT, db->oid, db->name, WS_LSN_ARG(at.lsn));
+	if (ws_cathist_rewind(c->hist, db->oid, 0, err) != 0)
+		return -1;
+	return cap_capture(c, db, at, &want, err);
+}
+
+/* Of every database, at one place, which moves on while the shadow stands there and lets nobody in. */
+int
+cap_first_all(struct cap *c, struct ws_pos *at, struct ws_err *err)
+{
+	uint64_t said = 0;
+	int rc;
+
+	c->first = true;
+	do {
+		rc = 0;
+		for (size_t i = 0; i < c->ndbs && rc == 0; i++)
+			rc = cap_first(c, &c->dbs[i], *at, err);
+		if (rc == 0 || strcmp(err->reason, "shadow_refuses_connections"))
+			break;
+		rc = ws_tool_stopping() ? ws_err_temp(err, "interrupted") : move_on(c, at, err);
+		if (rc == 0 && ws_now_us() - said >= SAY_EVERY_US) {
+			ws_info("the shadow refuses connections until a transaction with many subtransactions, which was "
+			        "open at the backup, has ended on the source");
+			said = ws_now_us();
+		}
+	} while (rc >= 0);
+	c->first = false;
 	return rc;
 }

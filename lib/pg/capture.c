@@ -109,18 +109,6 @@ need_received(struct tail *t, struct ws_pos at, struct ws_err *err)
 
 /* ---- first captures ---- */
 
-/* Everything of one database, of which nothing may be left from an earlier life. */
-static int
-capture_first(struct cap *c, struct cap_db *db, struct ws_pos at, struct ws_err *err)
-{
-	const struct ws_catquery_want want = {.everything = true};
-
-	ws_info("database %u (%s): first capture at " WS_LSN_FMT, db->oid, db->name, WS_LSN_ARG(at.lsn));
-	if (ws_cathist_rewind(c->hist, db->oid, 0, err) != 0)
-		return -1;
-	return cap_capture(c, db, at, &want, err);
-}
-
 static bool
 any_captured(const struct cap *c)
 {
@@ -128,31 +116,6 @@ any_captured(const struct cap *c)
 		if (c->dbs[i].has)
 			return true;
 	return false;
-}
-
-/* Of every database, at one place, which moves on while the shadow stands there and lets nobody in. */
-static int
-capture_all(struct cap *c, struct ws_pos *at, struct ws_err *err)
-{
-	uint64_t said = 0;
-	int rc;
-
-	c->first = true;
-	do {
-		rc = 0;
-		for (size_t i = 0; i < c->ndbs && rc == 0; i++)
-			rc = capture_first(c, &c->dbs[i], *at, err);
-		if (rc == 0 || strcmp(err->reason, "shadow_refuses_connections"))
-			break;
-		rc = ws_tool_stopping() ? ws_err_temp(err, "interrupted") : cap_first_later(c, at, err);
-		if (rc == 0 && ws_now_us() - said >= SAY_EVERY_US) {
-			ws_info("the shadow refuses connections until a transaction with many subtransactions, which was "
-			        "open at the backup, has ended on the source");
-			said = ws_now_us();
-		}
-	} while (rc >= 0);
-	c->first = false;
-	return rc;
 }
 
 /* Nobody has a position: the gate is the backup's end.  Positions are written when all are done,
@@ -180,7 +143,7 @@ capture_backup(struct tail *t, struct ws_err *err)
 		return 0;
 	if (need_pos(t, "backup", "the base backup of the shadow", &at, err) != 0)
 		return -1;
-	if (capture_all(c, &at, err) != 0)
+	if (cap_first_all(c, &at, err) != 0)
 		return -1;
 	if (need_received(t, at, err) != 0)
 		return -1;
@@ -230,7 +193,7 @@ capture_joined(struct cap *c, struct ws_pos at, struct ws_err *err)
 		/* Not created yet, for the shadow, or not to be asked now: at a later boundary. */
 		if (rc <= 0)
 			continue;
-		if (capture_first(c, db, at, err) != 0 || cap_move(c, db, at, true, err) != 0)
+		if (cap_first(c, db, at, err) != 0 || cap_move(c, db, at, true, err) != 0)
 			return -1;
 	}
 	return 0;

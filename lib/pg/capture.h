@@ -54,9 +54,11 @@ void cap_disconnect(struct cap_db *db);
 bool cap_usable(const struct cap_db *db);
 
 /* ---- capfirst.c ---- */
-/* The shadow refuses connections at *at, where the first capture was to be: moves the gate and *at on.
- * 1 moved, 0 there is no later place yet, -1. */
-int cap_first_later(struct cap *c, struct ws_pos *at, struct ws_err *err);
+/* Everything of one database at `at`, where the shadow stands. */
+int cap_first(struct cap *c, struct cap_db *db, struct ws_pos at, struct ws_err *err);
+/* Of all databases, none of which was captured before.  A shadow that lets nobody in at *at moves *at and
+ * the gate on. */
+int cap_first_all(struct cap *c, struct ws_pos *at, struct ws_err *err);
 
 /* ---- capstore.c ---- */
 /* Reads what the boundary touches (or everything) and makes it durable in the history; retries. */

@@ -2,42 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chain.h"
+#include "chain-int.h"
 #include "ws/lsn.h"
-
-/* A relation as the walk through the transaction finds it. */
-struct rel {
-	ws_oid oid;
-	struct ws_chain_rel h;
-	ws_oid cur;     /* file now */
-	ws_lsn made;    /* inval that made it in this transaction, 0: older */
-	ws_lsn birth;   /* of its first file, when made here */
-	bool swapped;   /* has given its file away */
-};
-
-struct walk {
-	const struct ws_chain_input *in;
-	struct ws_chain *c;
-	struct rel **rels;
-	size_t nrels, rels_cap;
-	uint32_t *index; /* into rels by oid, plus one; twice rels_cap slots */
-	size_t *open;    /* births without an owner or a link yet, ascending */
-	size_t nopen;
-	bool *numbered;  /* births whose number some record names as a relation */
-	ws_lsn last_inval;
-};
-
-void
-ws_chain_fini(struct ws_chain *c)
-{
-	free(c->links);
-	free(c->marks);
-	free(c->births);
-	free(c->owner);
-	free(c->by_file);
-	free(c->dropped);
-	memset(c, 0, sizeof *c);
-}
 
 /* ---- relations met ---- */
 
@@ -62,8 +28,8 @@ rels_grow(struct walk *w)
 		*rel_slot(w, w->rels[i]->oid) = (uint32_t)i + 1;
 }
 
-static int
-rel_get(struct walk *w, ws_oid oid, struct rel **out, struct ws_err *err)
+int
+chain_rel_get(struct walk *w, ws_oid oid, struct rel **out, struct ws_err *err)
 {
 	if (w->nrels == w->rels_cap)
 		rels_grow(w);
@@ -86,50 +52,11 @@ rel_get(struct walk *w, ws_oid oid, struct rel **out, struct ws_err *err)
 	return 0;
 }
 
-static bool
-is_table(const struct rel *r)
-{
-	return (r->h.before || r->h.after) && (r->h.kind == 'r' || r->h.kind == 'm');
-}
-
-static bool
-is_toast(const struct rel *r)
-{
-	return (r->h.before || r->h.after) && r->h.kind == 't';
-}
-
 /* Made by this transaction and gone at its end. */
 static bool
 is_transient(const struct rel *r)
 {
 	return r->made && !r->h.after && !r->h.before;
-}
-
-static int
-by_oid(const void *a, const void *b)
-{
-	ws_oid x = *(const ws_oid *)a, y = *(const ws_oid *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* c->by_file is sorted by file. */
-static const struct ws_birth *
-birth_of(const struct ws_chain *c, ws_oid file)
-{
-	const struct ws_chain_file *f =
-		c->nbirths ? bsearch(&file, c->by_file, c->nbirths, sizeof *f, by_oid) : NULL;
-
-	return f ? &c->births[f->birth] : NULL;
-}
-
-static bool
-names(const struct ws_chain_inval *m, ws_oid oid)
-{
-	for (size_t i = 0; i < m->n; i++)
-		if (m->oids[i] == oid)
-			return true;
-	return false;
 }
 
 static bool
@@ -157,18 +84,18 @@ link_kind(const struct ws_birth *b, bool swap, ws_lsn at)
 	return b->first_image && b->first_image < at ? WS_LINK_COPY : WS_LINK_REPLACE;
 }
 
-static void
-add_link(struct walk *w, struct rel *r, ws_oid to, ws_lsn at, bool swap)
+void
+chain_add_link(struct walk *w, struct rel *r, ws_oid to, ws_lsn at, bool swap)
 {
 	struct ws_chain *c = w->c;
-	const struct ws_birth *b = birth_of(c, to);
+	const struct ws_birth *b = chain_birth_of(c, to);
 
 	if (c->nlinks == c->links_cap) {
 		c->links_cap = c->links_cap ? c->links_cap * 2 : 8;
 		c->links = ws_realloc(c->links, c->links_cap * sizeof *c->links);
 	}
 	/* TOAST chunks stay what they are wherever they lie: CLUSTER copies them as rows. */
-	enum ws_linkkind kind = is_toast(r) ? WS_LINK_COPY : link_kind(b, swap, at);
+	enum ws_linkkind kind = chain_is_toast(r) ? WS_LINK_COPY : link_kind(b, swap, at);
 
 	c->links[c->nlinks++] = (struct ws_link){
 		.at = at,
@@ -217,9 +144,9 @@ settle_made(struct walk *w, const struct ws_chain_inval *m, struct ws_err *err)
 		const struct ws_birth *b = &w->c->births[w->open[i]];
 		struct rel *r;
 
-		if (!names(m, b->rel))
+		if (!chain_names(m, b->rel))
 			continue;
-		rc = rel_get(w, b->rel, &r, err);
+		rc = chain_rel_get(w, b->rel, &r, err);
 		settled[i] = true;
 		w->c->owner[w->open[i]] = r->oid;
 		r->cur = b->rel;
@@ -243,7 +170,7 @@ new_file_owner(struct walk *w, const struct ws_chain_inval *m, ws_oid file, stru
 	if (w->in->file(w->in->arg, file, true, &owner, err) < 0)
 		return -1;
 	for (size_t k = 0; k < m->n; k++) {
-		if (rel_get(w, m->oids[k], &r, err) != 0)
+		if (chain_rel_get(w, m->oids[k], &r, err) != 0)
 			return -1;
 		if (in_list(m->oids, k, r->oid) || (owner ? r->oid != owner : r->made == m->at))
 			continue;
@@ -270,7 +197,7 @@ settle_new_file(struct walk *w, const struct ws_chain_inval *m, struct ws_err *e
 		rc = new_file_owner(w, m, w->c->births[w->open[i]].rel, &r, err);
 		if (rc == 1) {
 			settled[i] = true;
-			add_link(w, r, w->c->births[w->open[i]].rel, m->at, false);
+			chain_add_link(w, r, w->c->births[w->open[i]].rel, m->at, false);
 		}
 	}
 	open_compact(w, settled, n);
@@ -291,7 +218,7 @@ exchange(struct walk *w, struct rel *t, struct rel *x, ws_lsn at)
 {
 	ws_oid old = t->cur;
 
-	add_link(w, t, x->cur, at, true);
+	chain_add_link(w, t, x->cur, at, true);
 	x->cur = old;
 	x->swapped = true;
 }
@@ -338,15 +265,15 @@ settle_swaps(struct walk *w, const struct ws_chain_inval *m, struct ws_err *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < m->n && rc == 0; i++) {
-		rc = rel_get(w, m->oids[i], &r, err);
+		rc = chain_rel_get(w, m->oids[i], &r, err);
 		if (rc != 0 || in_list(m->oids, i, r->oid) || r->made == m->at)
 			continue;
 		if (is_transient(r)) {
 			if (!r->swapped)
 				x[nx++] = r;
-		} else if (is_table(r)) {
+		} else if (chain_is_table(r)) {
 			t[nt++] = r;
-		} else if (is_toast(r)) {
+		} else if (chain_is_toast(r)) {
 			s[ns++] = r;
 		}
 	}
@@ -361,126 +288,6 @@ settle_swaps(struct walk *w, const struct ws_chain_inval *m, struct ws_err *err)
 out:
 	free(x);
 	return rc < 0 ? -1 : 0;
-}
-
-/* ---- the ends ---- */
-
-/* A relation has another file at the commit than the walk found. */
-static int
-settle_end(struct walk *w, struct rel *r, struct ws_err *err)
-{
-	const struct ws_chain_input *in = w->in;
-	ws_oid owner = 0;
-	ws_lsn at = in->commit;
-
-	int rc = in->file(in->arg, r->h.file_after, false, &owner, err);
-
-	if (rc < 0)
-		return -1;
-	const struct ws_birth *b = birth_of(w->c, r->h.file_after);
-
-	if (!b && rc == 0 && r->h.pers_after != 'p')
-		return 0; /* its files are not in the WAL */
-	/* Made in this transaction, but no record named it. */
-	if (rc == 0 && !r->h.before && !r->made) {
-		r->cur = r->h.file_after;
-		return 0;
-	}
-	if (rc == 0 || owner == r->oid)
-		return ws_err_op(err, b ? "filenode_chain" : "unknown_relation",
-		                 "%s (oid %u) has file %u at the commit that ends at " WS_LSN_FMT
-		                 ", but how it came to it is not in the transaction",
-		                 r->h.name ? r->h.name : "relation", r->oid, r->h.file_after,
-		                 WS_LSN_ARG(in->commit));
-	if (!in->trust_swaps)
-		return ws_err_op(
-			err, "filenode_swap",
-			"%s (oid %u) took over the file of relation %u in the commit that ends at " WS_LSN_FMT
-			" (pg_repack?): load the table again, or trust it by --trust-swaps",
-			r->h.name ? r->h.name : "relation", r->oid, owner, WS_LSN_ARG(in->commit));
-	for (size_t i = 0; i < in->ninvals; i++)
-		if (names(&in->invals[i], r->oid) && names(&in->invals[i], owner)) {
-			at = in->invals[i].at;
-			break;
-		}
-	add_link(w, r, r->h.file_after, at, false);
-	return 0;
-}
-
-static int
-settle_ends(struct walk *w, struct ws_err *err)
-{
-	struct rel *r;
-
-	for (size_t i = 0; i < w->in->nchanged; i++)
-		if (rel_get(w, w->in->changed[i], &r, err) != 0)
-			return -1;
-	for (size_t i = 0; i < w->nrels; i++) {
-		r = w->rels[i];
-		if (!is_table(r) || !r->h.after || r->h.file_after == r->cur)
-			continue;
-		if (r->h.kind == 'r' && settle_end(w, r, err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* ---- marks ---- */
-
-static bool
-is_last_replace(const struct ws_chain *c, size_t i)
-{
-	if (c->links[i].kind != WS_LINK_REPLACE)
-		return false;
-	for (size_t k = i + 1; k < c->nlinks; k++)
-		if (c->links[k].rel == c->links[i].rel && c->links[k].kind == WS_LINK_REPLACE)
-			return false;
-	return true;
-}
-
-static int
-by_at(const void *a, const void *b)
-{
-	const struct ws_mark *x = a, *y = b;
-
-	return x->at < y->at ? -1 : x->at > y->at;
-}
-
-/* A rewrite of an empty, permanent table by a transaction without rows changes nothing. */
-static bool
-changes_nothing(const struct walk *w, const struct ws_link *l)
-{
-	struct rel *r = NULL;
-	struct ws_err ignored;
-
-	if (!w->in->no_rows || rel_get((struct walk *)(uintptr_t)w, l->rel, &r, &ignored) != 0)
-		return false;
-	if (!r->h.before || r->h.pers_before != 'p')
-		return false;
-	for (size_t i = 0; i < w->c->nbirths; i++)
-		if (w->c->births[i].unlogged)
-			return false;
-	return true;
-}
-
-static void
-make_marks(struct walk *w)
-{
-	struct ws_chain *c = w->c;
-
-	for (size_t i = 0; i < c->nlinks; i++)
-		if (c->links[i].kind == WS_LINK_REPLACE && changes_nothing(w, &c->links[i]))
-			c->links[i].kind = WS_LINK_COPY;
-	c->marks = ws_calloc(c->nlinks * 2 + 1, sizeof *c->marks);
-	for (size_t i = 0; i < c->nlinks; i++) {
-		const struct ws_link *l = &c->links[i];
-
-		if (!is_last_replace(c, i))
-			continue;
-		c->marks[c->nmarks++] = (struct ws_mark){l->birth, l->rel, true};
-		c->marks[c->nmarks++] = (struct ws_mark){l->at, l->rel, false};
-	}
-	qsort(c->marks, c->nmarks, sizeof *c->marks, by_at);
 }
 
 static void
@@ -505,33 +312,16 @@ copy_input(struct walk *w)
 	}
 	if (in->ndropped)
 		memcpy(c->dropped, in->dropped, in->ndropped * sizeof *c->dropped);
-	qsort(c->by_file, c->nbirths, sizeof *c->by_file, by_oid);
-	qsort(c->dropped, c->ndropped, sizeof *c->dropped, by_oid);
+	qsort(c->by_file, c->nbirths, sizeof *c->by_file, chain_by_oid);
+	qsort(c->dropped, c->ndropped, sizeof *c->dropped, chain_by_oid);
 	w->numbered = ws_calloc(in->nbirths, sizeof *w->numbered);
 	for (size_t i = 0; i < in->ninvals; i++)
 		for (size_t k = 0; k < in->invals[i].n; k++) {
-			const struct ws_birth *b = birth_of(c, in->invals[i].oids[k]);
+			const struct ws_birth *b = chain_birth_of(c, in->invals[i].oids[k]);
 
 			if (b)
 				w->numbered[b - c->births] = true;
 		}
-}
-
-/* Only relations that live at the commit own the files they were made with. */
-static int
-forget_gone(struct walk *w, struct ws_err *err)
-{
-	struct rel *r;
-
-	for (size_t i = 0; i < w->c->nbirths; i++) {
-		if (!w->c->owner[i])
-			continue;
-		if (rel_get(w, w->c->owner[i], &r, err) != 0)
-			return -1;
-		if (!r->h.after)
-			w->c->owner[i] = 0;
-	}
-	return 0;
 }
 
 int
@@ -550,11 +340,11 @@ ws_chain_build(const struct ws_chain_input *in, struct ws_chain *c, struct ws_er
 		w.last_inval = in->invals[i].at;
 	}
 	if (rc == 0)
-		rc = settle_ends(&w, err);
+		rc = chain_settle_ends(&w, err);
 	if (rc == 0)
-		rc = forget_gone(&w, err);
+		rc = chain_forget_gone(&w, err);
 	if (rc == 0)
-		make_marks(&w);
+		chain_make_marks(&w);
 	for (size_t i = 0; i < w.nrels; i++)
 		free(w.rels[i]);
 	free(w.rels);
@@ -564,59 +354,4 @@ ws_chain_build(const struct ws_chain_input *in, struct ws_chain *c, struct ws_er
 	if (rc != 0)
 		ws_chain_fini(c);
 	return rc;
-}
-
-/* ---- asking ---- */
-
-bool
-ws_chain_copied_after(const struct ws_chain *c, ws_oid rel, ws_lsn lsn)
-{
-	for (size_t i = 0; i < c->nlinks; i++)
-		if (c->links[i].rel == rel && c->links[i].kind == WS_LINK_COPY && c->links[i].swap &&
-		    c->links[i].at >= lsn)
-			return true;
-	return false;
-}
-
-enum ws_place
-ws_chain_judge(const struct ws_chain *c, ws_oid file, ws_lsn lsn, ws_oid rel)
-{
-	const struct ws_link *last = NULL;
-
-	for (size_t i = 0; i < c->nlinks; i++)
-		if (c->links[i].rel == rel && c->links[i].kind == WS_LINK_REPLACE)
-			last = &c->links[i];
-	if (!last || lsn >= last->at || file == last->to)
-		return WS_PLACE_KNOWN;
-	return WS_PLACE_VOID;
-}
-
-enum ws_place
-ws_chain_place(const struct ws_chain *c, ws_oid file, ws_lsn lsn, ws_oid *rel)
-{
-	const struct ws_link *now = NULL, *later = NULL;
-
-	for (size_t i = 0; i < c->nlinks; i++) {
-		if (c->links[i].to != file)
-			continue;
-		if (c->links[i].at <= lsn)
-			now = &c->links[i];
-		else if (!later)
-			later = &c->links[i];
-	}
-	if (now) {
-		*rel = now->rel;
-		return ws_chain_judge(c, file, lsn, *rel);
-	}
-	const struct ws_birth *b = birth_of(c, file);
-
-	if (!b)
-		return WS_PLACE_OLDER;
-	/* Rows in a file before the relation took it over: what the rewrite wrote. */
-	*rel = later ? later->rel : c->owner[b - c->births];
-	if (*rel)
-		return ws_chain_judge(c, file, lsn, *rel);
-	return c->ndropped && bsearch(&file, c->dropped, c->ndropped, sizeof file, by_oid)
-	           ? WS_PLACE_GONE
-	           : WS_PLACE_UNKNOWN;
 }
