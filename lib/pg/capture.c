@@ -93,6 +93,7 @@ static int
 need_received(struct tail *t, struct ws_pos at, struct ws_err *err)
 {
 	struct ws_pos received;
+	uint64_t say = ws_now_us() + 1000000;
 
 	for (;;) {
 		if (need_pos(t, "received", "WAL from the source", &received, err) != 0)
@@ -102,6 +103,10 @@ need_received(struct tail *t, struct ws_pos at, struct ws_err *err)
 			return 0;
 		if (ws_tool_stopping())
 			return ws_err_temp(err, "interrupted");
+		if (ws_now_us() >= say) {
+			ws_info("waiting for pos/received to reach " WS_LSN_FMT, WS_LSN_ARG(at.lsn));
+			say = ws_now_us() + SAY_EVERY_US;
+		}
 		wait_change(t, 100);
 		ws_tool_take_hup();
 	}
@@ -502,14 +507,15 @@ start(struct tail *t, struct ws_err *err)
 	}
 	if (!(c->hist = ws_cathist_open(dir, true, err)) || cap_scan(c, err) != 0 || capture_backup(t, err) != 0)
 		goto out;
-	/* What the history knows may be ahead of the file. */
+	/* What the history knows may be ahead of the file, and of `received`: a capture is stored before
+	 * its boundary is known to be durable. */
 	for (size_t i = 0; i < c->ndbs; i++) {
 		struct ws_pos at = c->dbs[i].captured;
 
 		if (!c->dbs[i].has)
 			continue;
 		c->dbs[i].captured.lsn = 0;
-		if (cap_move(c, &c->dbs[i], at, true, err) != 0)
+		if (need_received(t, at, err) != 0 || cap_move(c, &c->dbs[i], at, true, err) != 0)
 			goto out;
 	}
 	rc = open_tail(t, err);

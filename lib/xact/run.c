@@ -281,6 +281,20 @@ switch_timeline(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *er
 }
 
 /* 1 go on, 0 the WAL has ended or stop, -1 */
+/* Only bytes that are not durable yet may be torn: a restart reads them again.  What was captured
+ * is durable, and damage. */
+static int
+torn(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
+{
+	struct ws_err other = {0};
+	int rc = ws_walsrc_damaged(c, ws_walreader_failed_below(r->reader),
+	                           ws_walreader_clean_end(r->reader), r->live->captured_path, &other);
+
+	if (rc < 0)
+		*err = other;
+	return rc == 0 ? ws_err_temp(err, "%s; its writer may write it again", err->msg) : -1;
+}
+
 static int
 chunk(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
 {
@@ -297,12 +311,7 @@ chunk(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
 
 	if (rc >= 0 || !ws_walreader_torn(r->reader))
 		return rc;
-	if (r->live) {
-		/* Only bytes that are not durable yet may be torn: a restart reads them again. */
-		err->status = WS_ETEMP;
-		return -1;
-	}
-	return ws_walreader_clean_end(r->reader) ? 0 : -1;
+	return r->live ? torn(r, c, err) : ws_walreader_clean_end(r->reader) ? 0 : -1;
 }
 
 /* ---- the loop ---- */

@@ -310,6 +310,21 @@ power() {
   compare_steps "$STEPS" "$STEPS" 'an emptied position is written anew, and the gate waits for it'
 }
 
+# What a kill leaves between a capture and the moment its boundary is durable in raw/.
+ahead() {
+  local before=${STEP_LSN[STEPS - 1]} last=${STEP_LSN[STEPS]}
+  kill9 catalog
+  stop receive
+  echo "1 $before" >"$S/pos/received"
+  echo "1 $before" >"$S/pos/captured.$DB"
+  start_catalog
+  ok 'a history that is ahead of received waits for it' wait_for -t 20 log_has catalog "waiting for pos/received to reach $last"
+  is "$(pos_lsn "$S/pos/captured.$DB")" "$before" 'and the position with it'
+  start_receive
+  captured "$last"
+  is "$(pos_ge "$S/pos/received" "$last"; echo $?)" 0 'received is there first'
+}
+
 databases() {
   local db2 lsn
   sql p 'CREATE DATABASE other' >/dev/null || die 'SQL'
@@ -400,6 +415,7 @@ catalog() {
   zoo
   kills
   power
+  ahead
   databases
   commands
 }

@@ -22,6 +22,7 @@ moved() { grep -q 'the first capture is at' "$S/log/catalog.log"; }
 
 overflow() {
   S=$T/state$PG_MAJOR
+  ch_start ch
   pg_new o
   sql o 'CREATE TABLE t (id int PRIMARY KEY, v int)' 'CREATE TABLE other (id int PRIMARY KEY)' 'INSERT INTO t VALUES (1, 1)' 'INSERT INTO other VALUES (1)'
   open_subxacts
@@ -45,6 +46,5 @@ overflow() {
   ch 'DROP DATABASE postgres'
 }
 
-ch_start ch
 for_majors overflow
 done_testing

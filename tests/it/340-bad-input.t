@@ -106,18 +106,39 @@ not_connects() { ! PGPASSWORD=wrong psql -XAtq -h "$T/s" -p "${PG_PORT[secret]}"
 destination_down() {
   S=$T/down-state$PG_MAJOR
   pg_new up
-  sql up 'CREATE TABLE t (id int PRIMARY KEY)' 'INSERT INTO t VALUES (1)'
+  sql up 'CREATE TABLE t (id int PRIMARY KEY, v text)' 'INSERT INTO t VALUES (1)'
   ok 'set up' pipe_init up || return
   ok 'the destination dies' ch_kill ch
   sql up 'INSERT INTO t SELECT g FROM generate_series(2, 1000) g'
   wait_for -t 30 -m 'ws-emit to complain' grep -qiE 'refused|connect' "$S/log/emit.main.log"
   ok 'status shows why' wait_for -t 10 status_refused
   ok 'and it keeps trying' pipe_pid emit.main
+  damaged_raw
   ch_start ch
   ok 'all arrives when it is back' pipe_drain up
   pipe_compare up postgres
   ok 'it stops' pipe_stop
   ch 'DROP DATABASE postgres'
+}
+
+# A flipped bit in WAL that is durable and waits for the destination: ws-decode says so once.
+damaged_raw() {
+  local lsn file at
+  sql up "INSERT INTO t VALUES (1001, 'damaged_row')"
+  lsn=$(sql up 'SELECT pg_current_wal_insert_lsn()')
+  DBOID=$(sql up "SELECT oid FROM pg_database WHERE datname = 'postgres'")
+  wait_for -t 30 -m 'the row captured' pos_ge "$S/pos/captured.$DBOID" "$lsn"
+  pipe_stop
+  file=$(LC_ALL=C grep -lUa damaged_row "$S"/raw/0000* | sort | tail -n 1)
+  at=$(LC_ALL=C grep -obUa damaged_row "$file" | tail -n 1 | cut -d: -f1)
+  ok 'a row to damage' test -n "$at"
+  flip "$file" "$at"
+  pipe_start
+  ok 'damaged WAL stops the consumer' wait_for -t 30 status_failed
+  like "$(tail -n 1 "$S/log/decode.main.log")" '[0-9A-F]+/[0-9A-F]+.*reason=wal_corrupt' 'where, and the reason'
+  pipe_stop
+  flip "$file" "$at"
+  pipe_start
 }
 
 status_refused() {

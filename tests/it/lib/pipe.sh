@@ -76,6 +76,8 @@ pipe_invariants() {
     pass "$3"
   else
     fail "$3" "floor $floor ack $ack sent $sent captured $captured filtered $filtered received $received"
+    diag "$(date '+%T.%N'): $(cd "$S/pos" && ls -l --time-style=full-iso)"
+    diag "$(ps -eLo pid,tid,stat,wchan:24,etimes,args | grep "[/ ]ws-[a-z]* .*$S\|[w]s-[a-z]*.*$S" | cut -c 1-150)"
   fi
 }
 
