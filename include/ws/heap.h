@@ -138,13 +138,20 @@ typedef int (*ws_type_fn)(void *arg, ws_oid oid, const struct ws_type **t, struc
 struct ws_heaptype {
 	enum ws_kind kind, elem; /* elem: of an array, else 0 */
 	const struct ws_type *enum_; /* enum, domain over or array of one: its labels; else NULL */
-	const struct ws_codec *codec;      /* private; NULL when unsupported */
-	const struct ws_codec *elem_codec; /* private */
+	bool reg; /* regclass and its like, or an array: an oid here, a name in the server's text */
+	/* private */
+	uint8_t mask; /* alignment - 1 */
+	int16_t len;  /* attlen */
+	char delim;   /* between elements of an array of this */
+	const struct ws_codec *codec;  /* NULL when unsupported */
+	const struct ws_heaptype *sub; /* of an array, a range, a multirange; of a composite one an attribute */
+	const struct ws_rel *row;      /* of a composite */
 };
 
-/* Domains are resolved to their base.  A type that is not known or not decoded gives
- * WS_K_UNSUPPORTED and 0.  -1 only when lookup fails. */
-int ws_heaptype_of(ws_oid typid, ws_type_fn lookup, void *arg, struct ws_heaptype *out, struct ws_err *err);
+/* Domains are resolved to their base.  A type that is not known or not decoded, or made of such,
+ * gives WS_K_UNSUPPORTED and 0.  -1 only when lookup fails.  Types in types are in the arena. */
+int ws_heaptype_of(ws_oid typid, ws_type_fn lookup, void *arg, struct ws_arena *a, struct ws_heaptype *out,
+                   struct ws_err *err);
 
 /* ---- descriptors ---- */
 

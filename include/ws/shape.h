@@ -72,7 +72,13 @@ struct ws_type {
 	char *out_lib, *out_sym; /* output function: pg_proc.probin ("" when internal), prosrc */
 	int nlabels;
 	struct ws_enum_label *labels; /* enum, in sort order */
+	/* composite: its relation as of the same position, with its attributes.  Not part of the byte
+	 * form: who looks a type up gets it (ws_cathist_type); freed with the type. */
+	struct ws_rel *row;
 };
+
+/* Whether values of the type look the same by both: neither it nor its row has changed. */
+bool ws_type_same(const struct ws_type *a, const struct ws_type *b);
 
 /* What the decoder makes is one allocation, strings and arrays included: free it only with these. */
 void ws_rel_free(struct ws_rel *r);

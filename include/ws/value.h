@@ -75,6 +75,9 @@ int ws_array_next(const struct ws_array *a, uint32_t index, const uint8_t **at, 
 /* Writes the 2 + 8 * ndim bytes before the null bitmap; returns their end. */
 uint8_t *ws_array_head(uint8_t *p, enum ws_kind elem, int ndim, const uint32_t *dims, const int32_t *lbounds);
 
+/* The text of an array value with another delimiter than the comma that ws_value_text takes. */
+void ws_array_text_delim(const struct ws_value *v, char delim, struct ws_buf *out);
+
 /* Text of single values without a NUL; out has room for WS_TEXT_MAX bytes; they return its length. */
 #define WS_TEXT_MAX 64
 size_t ws_float4_text(char *out, float v);

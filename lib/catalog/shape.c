@@ -19,7 +19,15 @@ ws_rel_free(struct ws_rel *r)
 void
 ws_type_free(struct ws_type *t)
 {
+	if (t)
+		ws_rel_free(t->row);
 	free(t);
+}
+
+bool
+ws_type_same(const struct ws_type *a, const struct ws_type *b)
+{
+	return a->lsn == b->lsn && (a->row ? a->row->lsn : 0) == (b->row ? b->row->lsn : 0);
 }
 
 static void

@@ -1,6 +1,6 @@
 /* Arrays: the wire form, PostgreSQL's array literals out of it and into it
- * (utils/adt/arrayfuncs.c: array_out, array_in).  The delimiter is always a comma: no type that is
- * decoded has another one. */
+ * (utils/adt/arrayfuncs.c: array_out, array_in).  In a value the delimiter is always a comma: arrays
+ * of types with another one (box) are no arrays but texts in the change stream. */
 #include <string.h>
 #include <strings.h>
 
@@ -65,18 +65,19 @@ is_space(uint8_t c)
 }
 
 static bool
-needs_quotes(const uint8_t *p, size_t n)
+needs_quotes(const uint8_t *p, size_t n, char delim)
 {
 	if (n == 0 || (n == 4 && !strncasecmp((const char *)p, "null", 4)))
 		return true;
 	for (size_t i = 0; i < n; i++)
-		if (p[i] == '"' || p[i] == '\\' || p[i] == '{' || p[i] == '}' || p[i] == ',' || is_space(p[i]))
+		if (p[i] == '"' || p[i] == '\\' || p[i] == '{' || p[i] == '}' || p[i] == (uint8_t)delim ||
+		    is_space(p[i]))
 			return true;
 	return false;
 }
 
 static void
-put_element(struct ws_buf *out, const struct ws_value *v, struct ws_buf *tmp)
+put_element(struct ws_buf *out, const struct ws_value *v, char delim, struct ws_buf *tmp)
 {
 	if (v->state == WS_V_NULL) {
 		ws_buf_puts(out, "NULL");
@@ -84,7 +85,7 @@ put_element(struct ws_buf *out, const struct ws_value *v, struct ws_buf *tmp)
 	}
 	tmp->len = 0;
 	ws_value_text(v, tmp);
-	if (!needs_quotes(tmp->data, tmp->len)) {
+	if (!needs_quotes(tmp->data, tmp->len, delim)) {
 		ws_buf_put(out, tmp->data, tmp->len);
 		return;
 	}
@@ -117,7 +118,7 @@ put_bounds(struct ws_buf *out, const struct ws_array *a)
 
 /* A malformed value leaves its text incomplete: whoever reads a stream checks with ws_array_parse. */
 void
-ws_array_text(const struct ws_value *v, struct ws_buf *out)
+ws_array_text_delim(const struct ws_value *v, char delim, struct ws_buf *out)
 {
 	struct ws_array a;
 	struct ws_value e;
@@ -138,7 +139,7 @@ ws_array_text(const struct ws_value *v, struct ws_buf *out)
 	for (uint32_t i = 0; i < a.nelems; i++) {
 		if (ws_array_next(&a, i, &at, &e, NULL) != 0)
 			break;
-		put_element(out, &e, &tmp);
+		put_element(out, &e, delim, &tmp);
 		int d = a.ndim - 1;
 
 		while (d >= 0 && ++in_dim[d] == a.dims[d]) {
@@ -147,7 +148,7 @@ ws_array_text(const struct ws_value *v, struct ws_buf *out)
 		}
 		if (d < 0)
 			break;
-		ws_buf_putc(out, ',');
+		ws_buf_putc(out, (uint8_t)delim);
 		for (; d < a.ndim - 1; d++)
 			ws_buf_putc(out, '{');
 	}

@@ -10,7 +10,6 @@ int ws_time_parse(const char *s, size_t n, int64_t *us);
 int ws_timestamp_parse(const char *s, size_t n, bool tz, int64_t *us);
 
 /* value-array.c */
-void ws_array_text(const struct ws_value *v, struct ws_buf *out);
 int ws_array_from_text(enum ws_kind elem, const char *s, size_t n, struct ws_arena *a,
                        struct ws_value *v, struct ws_err *err);
 

@@ -184,7 +184,7 @@ ws_value_text(const struct ws_value *v, struct ws_buf *out)
 		ws_buf_put(out, v->p, v->len);
 		return;
 	case WS_K_ARRAY:
-		ws_array_text(v, out);
+		ws_array_text_delim(v, ',', out);
 		return;
 	default:
 		break;

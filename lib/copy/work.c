@@ -99,6 +99,8 @@ put_column(struct ws_buf *sql, const struct copy_table *t, uint16_t i)
 	}
 	if (col->type.kind != WS_K_UNSUPPORTED) {
 		ws_pg_quote_name(sql, col->attr->name);
+		if (col->type.reg)
+			ws_buf_puts(sql, col->type.kind == WS_K_ARRAY ? "::pg_catalog.oid[]" : "::pg_catalog.oid");
 		return;
 	}
 	ws_buf_puts(sql, "CASE WHEN ");

@@ -5,8 +5,6 @@
 
 #include "heap-int.h"
 
-#define HDR 4u /* the varlena header */
-
 struct disk_array {
 	size_t size;         /* of the datum */
 	int ndim;
@@ -30,7 +28,7 @@ parse(const uint8_t *p, uint32_t n, struct disk_array *a)
 	if (most > WS_ARRAY_MAX_ELEMS)
 		most = WS_ARRAY_MAX_ELEMS;
 	a->ndim = (int)ndim;
-	a->size = (size_t)n + HDR;
+	a->size = (size_t)n + WS_VARHDR;
 	for (uint32_t i = 0; i < ndim; i++) {
 		a->dims[i] = ws_le32(p + 12 + 4 * i);
 		a->lbounds[i] = (int32_t)ws_le32(p + 12 + 4 * ndim + 4 * i);
@@ -39,7 +37,7 @@ parse(const uint8_t *p, uint32_t n, struct disk_array *a)
 		nelems *= a->dims[i];
 	}
 	a->nelems = (uint32_t)nelems;
-	size_t end = HDR + 12 + 8 * (size_t)ndim;
+	size_t end = WS_VARHDR + 12 + 8 * (size_t)ndim;
 
 	a->bitmap = NULL;
 	if (dataoff) {
@@ -47,7 +45,7 @@ parse(const uint8_t *p, uint32_t n, struct disk_array *a)
 
 		if (end + bytes > a->size || dataoff < end + bytes || dataoff > a->size)
 			return -1;
-		a->bitmap = p + end - HDR;
+		a->bitmap = p + end - WS_VARHDR;
 		a->at = dataoff;
 	} else {
 		a->at = (end + 7) & ~(size_t)7;
@@ -57,39 +55,33 @@ parse(const uint8_t *p, uint32_t n, struct disk_array *a)
 	return 0;
 }
 
-/* The bytes of the element at a->at; moves it past. */
+/* Appends the element: in the form of an array value, which holds no arrays. */
 static int
-element(struct disk_array *a, const uint8_t *p, const struct ws_codec *c, const uint8_t **e, uint32_t *n)
+put_element(const struct ws_codec_in *in, const struct ws_heaptype *t, const uint8_t *p, uint32_t n)
 {
-	struct ws_varlena v;
+	const struct ws_codec_in inner = {t, in->arena, in->text, in->stack, in->level + 1};
+	struct ws_value e = {.state = WS_V_VALUE, .kind = (uint8_t)t->kind};
+	struct ws_buf *out = in->level;
 
-	if (c->len > 0) {
-		a->at = (a->at + c->mask) & ~(size_t)c->mask;
-		if (a->at > a->size || a->size - a->at < (size_t)c->len)
-			return -1;
-		*e = p + (a->at - HDR);
-		*n = (uint32_t)c->len;
-		a->at += *n;
+	if (t->codec->read(&inner, p, n, &e) != 0)
+		return -1;
+	if (t->kind != WS_K_ARRAY) {
+		ws_value_put(out, &e);
 		return 0;
 	}
-	if (a->at >= a->size)
-		return -1;
-	if (!p[a->at - HDR]) /* padding */
-		a->at = (a->at + c->mask) & ~(size_t)c->mask;
-	if (a->at >= a->size || ws_varlena_parse(p + (a->at - HDR), a->size - a->at, &v) != 0 ||
-	    v.kind != WS_VAR_PLAIN)
-		return -1;
-	*e = v.data;
-	*n = v.len;
-	a->at += v.total;
+	size_t at = out->len;
+
+	ws_buf_put32(out, 0);
+	ws_value_text(&e, out);
+	ws_store32(out->data + at, (uint32_t)(out->len - at - 4));
 	return 0;
 }
 
 WS_CODEC(ws_read_array)
 {
-	const struct ws_codec *c = in->type->elem_codec;
-	struct ws_value e = {.state = WS_V_VALUE, .kind = c->kind};
-	struct ws_buf *out = in->array;
+	const struct ws_heaptype *t = in->type->sub;
+	enum ws_kind kind = t->kind == WS_K_ARRAY ? WS_K_OTHER : t->kind;
+	struct ws_buf *out = in->level;
 	struct disk_array a;
 	const uint8_t *q;
 	uint32_t len;
@@ -102,7 +94,7 @@ WS_CODEC(ws_read_array)
 
 	out->len = 0;
 	ws_buf_reserve(out, head + nulls);
-	ws_array_head(out->data, c->kind, a.ndim, a.dims, a.lbounds);
+	ws_array_head(out->data, kind, a.ndim, a.dims, a.lbounds);
 	memset(out->data + head, 0, nulls);
 	out->len = head + nulls;
 	for (uint32_t i = 0; i < a.nelems; i++) {
@@ -110,13 +102,59 @@ WS_CODEC(ws_read_array)
 			out->data[head + i / 8] |= (uint8_t)(1u << (i % 8));
 			continue;
 		}
-		e.len = 0;
-		if (element(&a, p, c, &q, &len) != 0 || c->read(in, q, len, &e) != 0)
+		if (ws_inner_next(in, p, n, &a.at, t->len, t->mask, &q, &len) != 0 || put_element(in, t, q, len) != 0)
 			return -1;
-		ws_value_put(out, &e);
 		if (out->len > WS_VALUE_MAX)
 			return -1;
 	}
 	ws_codec_done(in, out, v);
 	return 0;
+}
+
+/* An array whose delimiter is no comma (of boxes) is its text. */
+WS_CODEC(ws_read_array_text)
+{
+	struct ws_value a = {.state = WS_V_VALUE, .kind = WS_K_ARRAY};
+
+	if (ws_read_array(in, p, n, &a) != 0)
+		return -1;
+	in->level->len = 0;
+	ws_array_text_delim(&a, in->type->delim, in->level);
+	ws_codec_done(in, in->level, v);
+	return 0;
+}
+
+/* int2vector, oidvector (utils/adt/int.c: int2vectorout): their own text, numbers and blanks. */
+static int
+read_vector(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, unsigned width, struct ws_value *v)
+{
+	struct disk_array a;
+
+	if (parse(p, n, &a) != 0 || a.bitmap || a.ndim > 1)
+		return -1;
+	if (a.nelems && ((size_t)n + WS_VARHDR - a.at) / width < a.nelems)
+		return -1;
+	in->text->len = 0;
+	for (uint32_t i = 0; i < a.nelems; i++) {
+		const uint8_t *e = p + (a.at - WS_VARHDR) + (size_t)i * width;
+
+		if (i)
+			ws_buf_putc(in->text, ' ');
+		if (width == 2)
+			ws_buf_printf(in->text, "%d", (int16_t)ws_le16(e));
+		else
+			ws_buf_printf(in->text, "%u", ws_le32(e));
+	}
+	ws_codec_done(in, in->text, v);
+	return 0;
+}
+
+WS_CODEC(ws_read_vector2)
+{
+	return read_vector(in, p, n, 2, v);
+}
+
+WS_CODEC(ws_read_vector4)
+{
+	return read_vector(in, p, n, 4, v);
 }

@@ -76,6 +76,59 @@ WS_CODEC(ws_read_bytes)
 	return 0;
 }
 
+/* cash.c: cash_out with lc_monetary=C, as every session of ours has it: the number of digits and signs
+ * is a setting of the server's, not of the value. */
+WS_CODEC(ws_read_money)
+{
+	int64_t m = (int64_t)ws_le64(p);
+	uint64_t u = m < 0 ? 0 - (uint64_t)m : (uint64_t)m, whole = u / 100;
+	char tmp[48], *o = tmp + sizeof tmp;
+
+	(void)n;
+	*--o = (char)('0' + u % 10);
+	*--o = (char)('0' + u / 10 % 10);
+	*--o = '.';
+	for (int digits = 0; digits == 0 || whole; whole /= 10, digits++) {
+		if (digits && digits % 3 == 0)
+			*--o = ',';
+		*--o = (char)('0' + whole % 10);
+	}
+	*--o = '$';
+	if (m < 0)
+		*--o = '-';
+	set_text(in, v, o, (size_t)(tmp + sizeof tmp - o));
+	return 0;
+}
+
+/* Block (its upper half first) and line pointer (storage/block.h, utils/adt/tid.c). */
+WS_CODEC(ws_read_tid)
+{
+	char s[32];
+
+	(void)n;
+	set_text(in, v, s, (size_t)sprintf(s, "(%u,%u)", (unsigned)ws_le16(p) << 16 | ws_le16(p + 2), ws_le16(p + 4)));
+	return 0;
+}
+
+WS_CODEC(ws_read_lsn)
+{
+	char s[32];
+
+	(void)n;
+	set_text(in, v, s, (size_t)sprintf(s, "%X/%X", ws_le32(p + 4), ws_le32(p)));
+	return 0;
+}
+
+/* 64 bits without a sign: as the number that it is. */
+WS_CODEC(ws_read_xid8)
+{
+	char s[32];
+
+	(void)n;
+	set_text(in, v, s, (size_t)sprintf(s, "%llu", (unsigned long long)ws_le64(p)));
+	return 0;
+}
+
 /* utils/adt/char.c: charout (since 16: bytes above 127 as \ooo). */
 WS_CODEC(ws_read_char)
 {
@@ -166,86 +219,6 @@ WS_CODEC(ws_read_timetz)
 		o += sprintf(o, ":%02d", zone % 60);
 	set_text(in, v, s, (size_t)(o - s));
 	return 0;
-}
-
-/* ---- inet, cidr: family, bits, address (port/inet_net_ntop.c) ---- */
-
-static char *
-put_ipv4(char *o, const uint8_t *a)
-{
-	return o + sprintf(o, "%u.%u.%u.%u", a[0], a[1], a[2], a[3]);
-}
-
-/* The longest run of zero words, of at least two; the first of equals. */
-static void
-longest_zeros(const unsigned *w, int *base, int *len)
-{
-	*base = -1;
-	*len = 1;
-	for (int i = 0; i < 8; i++) {
-		int n = 0;
-
-		while (i + n < 8 && w[i + n] == 0)
-			n++;
-		if (n > *len) {
-			*base = i;
-			*len = n;
-		}
-		i += n;
-	}
-}
-
-static char *
-put_ipv6(char *o, const uint8_t *a)
-{
-	unsigned w[8];
-	int base, len;
-
-	for (int i = 0; i < 8; i++)
-		w[i] = (unsigned)a[2 * i] << 8 | a[2 * i + 1];
-	longest_zeros(w, &base, &len);
-	for (int i = 0; i < 8; i++) {
-		if (base >= 0 && i >= base && i < base + len) {
-			if (i == base)
-				*o++ = ':';
-			continue;
-		}
-		if (i)
-			*o++ = ':';
-		/* An IPv4 address in an IPv6 one. */
-		if (i == 6 && base == 0 && (len == 6 || (len == 5 && w[5] == 0xffff)))
-			return put_ipv4(o, a + 12);
-		o += sprintf(o, "%x", w[i]);
-	}
-	if (base >= 0 && base + len == 8)
-		*o++ = ':';
-	return o;
-}
-
-static int
-read_address(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, bool cidr, struct ws_value *v)
-{
-	char s[80], *o;
-	bool v4 = n == 6 && p[0] == 2, v6 = n == 18 && p[0] == 3;
-	unsigned max = v4 ? 32 : 128;
-
-	if ((!v4 && !v6) || p[1] > max)
-		return -1;
-	o = v4 ? put_ipv4(s, p + 2) : put_ipv6(s, p + 2);
-	if (cidr || p[1] != max)
-		o += sprintf(o, "/%u", p[1]);
-	set_text(in, v, s, (size_t)(o - s));
-	return 0;
-}
-
-WS_CODEC(ws_read_inet)
-{
-	return read_address(in, p, n, false, v);
-}
-
-WS_CODEC(ws_read_cidr)
-{
-	return read_address(in, p, n, true, v);
 }
 
 /* ---- enum: the label's oid ---- */

@@ -37,7 +37,7 @@ struct ws_heapatt {
 struct desc {
 	struct ws_heapdesc pub;
 	uint32_t fastlen; /* bytes of the fixed prefix */
-	struct ws_buf text, stack, array;
+	struct ws_buf text, stack, level[WS_TYPE_DEPTH];
 };
 
 #define V_NO_MISSING 3 /* state of a missing value that cannot be had: unsupported type */
@@ -71,7 +71,8 @@ set_missing(struct desc *d, const struct ws_attr *a, struct ws_heapcol *c, struc
 	v->kind = (uint8_t)c->type.kind;
 	if (!(a->flags & WS_ATT_MISSING) || !a->missing)
 		return 0;
-	if (c->type.kind == WS_K_UNSUPPORTED) {
+	/* The text of regclass and its like is a name, of which nobody knows the oid. */
+	if (c->type.kind == WS_K_UNSUPPORTED || c->type.reg) {
 		v->state = V_NO_MISSING;
 		return 0;
 	}
@@ -108,10 +109,10 @@ add_att(struct desc *d, int i, ws_type_fn lookup, void *arg, struct ws_err *err)
 
 	c->attnum = (int16_t)(i + 1);
 	c->attr = a;
-	if (ws_heaptype_of(a->typid, lookup, arg, &c->type, err) != 0)
+	if (ws_heaptype_of(a->typid, lookup, arg, &d->pub.arena, &c->type, err) != 0)
 		return -1;
 	/* A type whose length is not what this program knows is not decoded. */
-	if (c->type.codec && c->type.codec->len != a->len) {
+	if (c->type.codec && c->type.len != a->len) {
 		memset(&c->type, 0, sizeof c->type);
 		c->type.kind = WS_K_UNSUPPORTED;
 	}
@@ -168,7 +169,8 @@ ws_heapdesc_free(struct ws_heapdesc *pub)
 		return;
 	ws_buf_free(&d->text);
 	ws_buf_free(&d->stack);
-	ws_buf_free(&d->array);
+	for (int i = 0; i < WS_TYPE_DEPTH; i++)
+		ws_buf_free(&d->level[i]);
 	ws_arena_free(&d->pub.arena);
 	free(d->pub.atts);
 	free(d->pub.cols);
@@ -194,7 +196,7 @@ by_codec(struct desc *d, const struct ws_heapatt *t, const struct ws_heapenv *en
          uint32_t n, struct ws_value *v)
 {
 	const struct ws_heaptype *type = &d->pub.cols[t->col].type;
-	struct ws_codec_in in = {type, env->arena, &d->text, &d->stack, &d->array};
+	struct ws_codec_in in = {type, env->arena, &d->text, &d->stack, d->level};
 
 	return type->codec->read(&in, p, n, v);
 }

@@ -79,8 +79,8 @@ open_container(const uint8_t *p, uint32_t n, struct frame *f)
 }
 
 /* utils/adt/json.c: escape_json. */
-static void
-put_string(struct ws_buf *out, const uint8_t *p, uint32_t n)
+void
+ws_json_quote(struct ws_buf *out, const uint8_t *p, uint32_t n)
 {
 	ws_buf_reserve(out, (size_t)n * 6 + 2);
 	uint8_t *o = out->data + out->len;
@@ -118,7 +118,7 @@ put_scalar(struct ws_buf *out, uint32_t type, const uint8_t *p, uint32_t n)
 
 	switch (type) {
 	case T_STRING:
-		put_string(out, p, n);
+		ws_json_quote(out, p, n);
 		return 0;
 	case T_NUMERIC:
 		if (ws_varlena_parse(p, n, &v) != 0 || v.kind != WS_VAR_PLAIN)
@@ -170,7 +170,7 @@ step(struct ws_buf *stack, struct ws_buf *out)
 	if (f->object) {
 		if (element(f, f->next, &f->kat, &type, &p, &n) != 0)
 			return -1;
-		put_string(out, p, n);
+		ws_json_quote(out, p, n);
 		ws_buf_puts(out, ": ");
 	}
 	if (element(f, f->object ? f->count + f->next : f->next, &f->vat, &type, &p, &n) != 0)

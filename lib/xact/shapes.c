@@ -129,7 +129,7 @@ still_right(struct ws_shapes *s, const struct ws_shape *sh, struct ws_err *err)
 		struct ws_type *t = NULL;
 
 		rc = ws_cathist_type(s->cat, s->db, sh->types[i]->oid, s->as_of, &t, err);
-		bool same = rc == 1 && t->lsn == sh->types[i]->lsn;
+		bool same = rc == 1 && ws_type_same(t, sh->types[i]);
 
 		ws_type_free(t);
 		if (rc < 0 || !same)

@@ -28,6 +28,8 @@ struct types {
 struct table {
 	const char *nspname, *name;
 	struct ws_rel *rel;
+	struct ws_rel **rows; /* of composites */
+	size_t nrows;
 	struct types types;
 };
 
@@ -54,12 +56,19 @@ take_rel(void *arg, const struct ws_rel *r, struct ws_err *e)
 {
 	struct table *t = arg;
 
-	if (strcmp(r->nspname, t->nspname) || strcmp(r->name, t->name))
+	bool wanted = !strcmp(r->nspname, t->nspname) && !strcmp(r->name, t->name);
+
+	if (!wanted && !r->reltype)
 		return 0;
 	junk.len = 0;
 	ws_rel_encode(r, &junk);
-	t->rel = ws_rel_decode(junk.data, junk.len, e);
-	return t->rel ? 0 : -1;
+	struct ws_rel *copy = ws_rel_decode(junk.data, junk.len, e);
+
+	if (wanted)
+		t->rel = copy;
+	t->rows = ws_realloc(t->rows, (t->nrows + 1) * sizeof *t->rows);
+	t->rows[t->nrows++] = copy;
+	return copy ? 0 : -1;
 }
 
 static int
@@ -90,6 +99,9 @@ find_type(void *arg, ws_oid oid, const struct ws_type **out, struct ws_err *e)
 	for (size_t i = 0; i < t->types.n; i++)
 		if (t->types.v[i]->oid == oid) {
 			*out = t->types.v[i];
+			for (size_t k = 0; (*out)->relid && k < t->nrows; k++)
+				if (t->rows[k]->oid == (*out)->relid)
+					t->types.v[i]->row = t->rows[k];
 			return 1;
 		}
 	return 0;
@@ -274,9 +286,14 @@ copy_out(PGconn *pg, const struct ws_heapdesc *d)
 	struct ws_buf sql = {0};
 
 	ws_buf_puts(&sql, "COPY (SELECT ");
-	for (int i = 0; i < d->ncols; i++)
+	for (int i = 0; i < d->ncols; i++) {
+		const struct ws_heaptype *t = &d->cols[i].type;
+
 		ws_buf_printf(&sql, d->cols[i].attr->flags & WS_ATT_VIRTUAL ? "%sNULL AS \"%s\"" : "%s\"%s\"", i ? "," : "",
 		              d->cols[i].attr->name);
+		if (t->reg)
+			ws_buf_puts(&sql, t->kind == WS_K_ARRAY ? "::oid[]" : "::oid");
+	}
 	ws_buf_printf(&sql, " FROM \"%s\".\"%s\" ORDER BY ctid) TO STDOUT", d->rel->nspname, d->rel->name);
 	PGresult *res = PQexec(pg, ws_buf_cstr(&sql));
 
@@ -326,8 +343,12 @@ check_table(struct ws_pg *session, const char *pgdata, char *name)
 		;
 	uint64_t unsupported = 0;
 
-	for (int i = 0; i < c.desc->ncols; i++)
+	for (int i = 0; i < c.desc->ncols; i++) {
 		unsupported += c.desc->cols[i].unsupported;
+		if (c.desc->cols[i].type.kind == WS_K_UNSUPPORTED)
+			fprintf(stderr, "heapcheck: %s column %s: type %s is not decoded\n", c.desc->rel->name,
+			        c.desc->cols[i].attr->name, c.desc->cols[i].attr->typname);
+	}
 	printf("%s.%s rows=%zu values=%" PRIu64 " different=%" PRIu64 " unsupported=%" PRIu64 " chunks=%zu\n", name,
 	       dot + 1, rows, c.nvalues, c.ndiff, unsupported, toast.n);
 	return c.ndiff != 0;

@@ -257,18 +257,18 @@ test_types(void **state)
 	struct ws_heaptype t;
 
 	(void)state;
-	assert_int_equal(ws_heaptype_of(20001, lookup, NULL, &t, &err), 0);
+	assert_int_equal(ws_heaptype_of(20001, lookup, NULL, &arena, &t, &err), 0);
 	assert_int_equal(t.kind, WS_K_OTHER);
 	assert_ptr_equal(t.enum_, &mood);
-	assert_int_equal(ws_heaptype_of(20004, lookup, NULL, &t, &err), 0);
+	assert_int_equal(ws_heaptype_of(20004, lookup, NULL, &arena, &t, &err), 0);
 	assert_int_equal(t.kind, WS_K_ARRAY);
 	assert_int_equal(t.elem, WS_K_OTHER);
 	assert_ptr_equal(t.enum_, &mood);
-	assert_int_equal(ws_heaptype_of(20003, lookup, NULL, &t, &err), 0);
+	assert_int_equal(ws_heaptype_of(20003, lookup, NULL, &arena, &t, &err), 0);
 	assert_int_equal(t.kind, WS_K_UNSUPPORTED);
-	assert_int_equal(ws_heaptype_of(600, NULL, NULL, &t, &err), 0);
+	assert_int_equal(ws_heaptype_of(600, NULL, NULL, &arena, &t, &err), 0);
 	assert_int_equal(t.kind, WS_K_UNSUPPORTED);
-	assert_int_equal(ws_heaptype_of(1231, NULL, NULL, &t, &err), 0);
+	assert_int_equal(ws_heaptype_of(1231, NULL, NULL, &arena, &t, &err), 0);
 	assert_int_equal(t.kind, WS_K_ARRAY);
 	assert_int_equal(t.elem, WS_K_NUMERIC);
 	struct ws_heapdesc *d = make("exc");
