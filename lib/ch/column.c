@@ -27,6 +27,9 @@ array_level(struct ch_col *c, const struct ws_array *arr, int level, const uint8
 			if (e->type->nullable)
 				ws_buf_putc(&e->nulls, 0);
 			e->rows++;
+		} else if (v.state == WS_V_VALUE && e->unfit == WS_UNFIT_NULL && e->type->nullable) {
+			e->nulled++;
+			ch_col_add_default(e);
 		} else if (v.state == WS_V_VALUE || ch_col_add(e, &v, &policy) != 0) {
 			return -1;
 		}
@@ -99,12 +102,17 @@ ch_put_find(enum ws_kind kind, enum ws_kind elem, const struct ch_type *t)
 {
 	ch_put_fn f;
 
+	if (t->base == CH_MAP)
+		return ch_put_map(kind, t);
+
 	if (t->base == CH_ARRAY) {
 		const struct ch_type *e = t->elem;
 
 		while (e->base == CH_ARRAY)
 			e = e->elem;
-		return kind == WS_K_ARRAY && elem != WS_K_ARRAY && ch_put_find(elem, 0, e) ? put_array : NULL;
+		if (kind != WS_K_ARRAY || elem == WS_K_ARRAY || e->base == CH_MAP)
+			return NULL;
+		return ch_put_find(elem, 0, e) ? put_array : NULL;
 	}
 	if ((f = ch_put_number(kind, t)) || (f = ch_put_time(kind, t)))
 		return f;
@@ -164,6 +172,14 @@ ch_col_init(struct ch_col *c, const struct ch_type *t, enum ws_kind kind, enum w
 		c->elem = ws_calloc(1, sizeof *c->elem);
 		return ch_col_init(c->elem, t->elem, inner ? kind : elem, inner ? elem : 0, route, lim);
 	}
+	if (t->base == CH_MAP) {
+		/* In the order of the block: offsets, keys, values. */
+		c->elem = ws_calloc(1, sizeof *c->elem);
+		if (ch_col_init(c->elem, t->elem, WS_K_TEXT, 0, route, lim) != 0)
+			return -1;
+		c->elem->elem = ws_calloc(1, sizeof *c->elem);
+		return ch_col_init(c->elem->elem, t->value, WS_K_TEXT, 0, route, lim);
+	}
 	return 0;
 }
 
@@ -217,7 +233,7 @@ ch_col_add_default(struct ch_col *c)
 
 	if (t->nullable)
 		ws_buf_putc(&c->nulls, 1);
-	if (t->base == CH_ARRAY) {
+	if (t->base == CH_ARRAY || t->base == CH_MAP) {
 		ws_store64(conv_room(&c->data, 8), c->elem->rows);
 		c->data.len += 8;
 	} else if (t->base == CH_JSON) {
@@ -242,6 +258,13 @@ ch_col_add(struct ch_col *c, const struct ws_value *v, uint64_t *policy)
 
 	if (v->state == WS_V_VALUE) {
 		int rc = c->put(c, v, false);
+
+		/* Elements that an array's policy made NULL. */
+		if (c->type->base == CH_ARRAY)
+			for (struct ch_col *e = c->elem; e; e = e->elem) {
+				*policy += e->nulled;
+				e->nulled = 0;
+			}
 
 		if (rc != 0 && v->kind == WS_K_UNSUPPORTED && c->unsupported == WS_UNSUP_NULL && nullable) {
 			++*policy;

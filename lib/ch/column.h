@@ -19,9 +19,10 @@ struct ch_col {
 	enum ws_unsupported unsupported;
 	bool null_array_empty;
 	uint64_t rows;
-	struct ws_buf data;  /* values; of an Array the offsets */
+	uint64_t nulled;     /* elements that did not fit and are NULL by policy, not counted yet */
+	struct ws_buf data;  /* values; of an Array or a Map the offsets */
 	struct ws_buf nulls; /* of a Nullable */
-	struct ch_col *elem;
+	struct ch_col *elem; /* of an Array; of a Map its keys, whose elem are the values */
 };
 
 /* How a source kind goes into a type; NULL when it does not. */

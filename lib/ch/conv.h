@@ -35,8 +35,24 @@ conv_string(struct ws_buf *b, const void *p, size_t n)
 #define EPOCH_US   (INT64_C(946684800) * 1000000)
 #define DAY_US     (INT64_C(86400) * 1000000)
 
+/* Drops what a number's text does not have from money's, in place; returns the length left. */
+static inline size_t
+conv_money(uint8_t *s, size_t n)
+{
+	size_t o = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (s[i] != '$' && s[i] != ',')
+			s[o++] = s[i];
+	return o;
+}
+
 ch_put_fn ch_put_number(enum ws_kind kind, const struct ch_type *t);
 ch_put_fn ch_put_time(enum ws_kind kind, const struct ch_type *t);
 ch_put_fn ch_put_text(enum ws_kind kind, const struct ch_type *t);
+/* hstore's text as map(...), for a DEFAULT; a text that is none gives an expression that is not
+ * equal to it. */
+void ch_map_literal(const struct ws_value *v, struct ws_buf *out);
+ch_put_fn ch_put_map(enum ws_kind kind, const struct ch_type *t);
 
 #endif

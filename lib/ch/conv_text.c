@@ -82,13 +82,17 @@ put_address(struct ch_col *c, const struct ws_value *v, bool clamp)
 	bool v4 = c->type->base == CH_IPV4;
 	uint8_t a[16];
 
-	(void)clamp;
 	if (v->len >= sizeof s)
 		return -1;
 	memcpy(s, v->p, v->len);
 	s[v->len] = 0;
-	if (inet_pton(v4 ? AF_INET : AF_INET6, s, a) != 1)
-		return -1;
+	if (inet_pton(v4 ? AF_INET : AF_INET6, s, a) != 1) {
+		/* The IPv6 address that means an IPv4 one. */
+		if (!clamp || v4 || inet_pton(AF_INET, s, a + 12) != 1)
+			return -1;
+		memset(a, 0, 10);
+		memset(a + 10, 0xff, 2);
+	}
 	uint8_t *o = conv_room(&c->data, c->type->width);
 
 	if (v4)
@@ -97,6 +101,24 @@ put_address(struct ch_col *c, const struct ws_value *v, bool clamp)
 	else
 		memcpy(o, a, 16);
 	c->data.len += c->type->width;
+	return 0;
+}
+
+/* money's text: $1,234.50. */
+static int
+put_money(struct ch_col *c, const struct ws_value *v, bool clamp)
+{
+	const struct ch_type *t = c->type;
+	uint8_t s[48];
+
+	if (v->len > sizeof s || !memchr(v->p, '$', v->len))
+		return -1;
+	memcpy(s, v->p, v->len);
+	uint8_t *o = conv_room(&c->data, t->width);
+
+	if (ch_decimal(s, conv_money(s, v->len), t->width, t->precision, t->scale, clamp, o) != 0)
+		return -1;
+	c->data.len += t->width;
 	return 0;
 }
 
@@ -123,6 +145,8 @@ ch_put_text(enum ws_kind kind, const struct ch_type *t)
 		return kind == WS_K_OTHER || kind == WS_K_TEXT ? put_enum : NULL;
 	if (t->base == CH_IPV4 || t->base == CH_IPV6)
 		return kind == WS_K_OTHER ? put_address : NULL;
+	if (t->base == CH_DECIMAL)
+		return kind == WS_K_OTHER ? put_money : NULL;
 	if (t->base == CH_JSON)
 		return kind == WS_K_JSON ? put_string : NULL;
 	return NULL;

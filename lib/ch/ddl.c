@@ -259,11 +259,15 @@ literal(const struct ws_value *v, const struct ch_type *t, const char *wire, str
 		ws_buf_printf(out, "CAST(%d, ", (int)v->i);
 		ch_quote_text(out, wire, strlen(wire));
 		ws_buf_putc(out, ')');
+	} else if (t->base == CH_MAP) {
+		ch_map_literal(v, out);
 	} else {
 		if (v->kind == WS_K_BYTES && t->base == CH_STRING)
 			ws_buf_put(&text, v->p, v->len);
 		else
 			ws_value_text(v, &text);
+		if (v->kind == WS_K_OTHER && t->base == CH_DECIMAL)
+			text.len = conv_money(text.data, text.len);
 		ws_buf_puts(out, "CAST(");
 		ch_quote_text(out, (char *)text.data, text.len);
 		ws_buf_puts(out, ", ");
@@ -276,6 +280,7 @@ literal(const struct ws_value *v, const struct ch_type *t, const char *wire, str
 static void
 literal_array(const struct ws_value *v, const struct ch_type *t, struct ws_buf *out)
 {
+	const struct ch_type *inner = t->elem;
 	struct ws_array a;
 	struct ws_err err;
 	struct ws_value x;
@@ -297,6 +302,8 @@ literal_array(const struct ws_value *v, const struct ch_type *t, struct ws_buf *
 			ws_buf_puts(&text, x.i ? "true" : "false");
 		else
 			ws_value_text(&x, &text);
+		if (x.kind == WS_K_OTHER && inner->base == CH_DECIMAL)
+			text.len = conv_money(text.data, text.len);
 		ch_quote_text(out, (char *)text.data, text.len);
 	}
 	ws_buf_puts(out, "], ");

@@ -1,4 +1,4 @@
-/* ClickHouse type texts, and which type a PostgreSQL column gets; see lib/ch/type.h. */
+/* ClickHouse type texts: parsed, quoted, compared; see lib/ch/type.h. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,7 +189,7 @@ parse_args(struct tp *p, const char *name, size_t n, struct ch_type *t, int dept
 		if (parse(p, t, depth + 1) != 0)
 			return -1;
 		if (name[0] == 'N') {
-			if (t->nullable || t->base == CH_ARRAY)
+			if (t->nullable || t->base == CH_ARRAY || t->base == CH_MAP)
 				return fail(p);
 			t->nullable = true;
 		}
@@ -199,6 +199,14 @@ parse_args(struct tp *p, const char *name, size_t n, struct ch_type *t, int dept
 		t->base = CH_ARRAY;
 		t->elem = ws_arena_zalloc(p->a, sizeof *t->elem);
 		return parse(p, t->elem, depth + 1) == 0 ? closed(p) : -1;
+	}
+	if (IS("Map")) {
+		t->base = CH_MAP;
+		t->elem = ws_arena_zalloc(p->a, sizeof *t->elem);
+		t->value = ws_arena_zalloc(p->a, sizeof *t->value);
+		if (parse(p, t->elem, depth + 1) != 0 || !take(p, ',') || parse(p, t->value, depth + 1) != 0)
+			return fail(p);
+		return closed(p);
 	}
 	if (IS("Decimal")) {
 		if (number(p, &t->precision) != 0 || (take(p, ',') && number(p, &t->scale) != 0))
@@ -304,76 +312,6 @@ ch_type_parse(const char *text, struct ws_arena *a, struct ch_type *out, struct 
 	return 0;
 }
 
-/* ---- defaults ---- */
-
-bool
-ch_numeric_typmod(int32_t typmod, int *precision, int *scale)
-{
-	if (typmod < 4)
-		return false;
-	*precision = ((typmod - 4) >> 16) & 0xffff;
-	*scale = (((typmod - 4) & 0x7ff) ^ 1024) - 1024;
-	return true;
-}
-
-/* numeric(p,s) as a Decimal that holds every finite value of it; false when none does. */
-static bool
-decimal_for(int32_t typmod, int *precision, int *scale)
-{
-	if (!ch_numeric_typmod(typmod, precision, scale))
-		return false;
-	if (*scale < 0) {
-		*precision -= *scale;
-		*scale = 0;
-	} else if (*scale > *precision) {
-		*precision = *scale;
-	}
-	return *precision <= 76;
-}
-
-static void
-scalar_default(enum ws_kind kind, int32_t typmod, const struct ws_route *route,
-               const struct ch_limits *lim, struct ws_buf *out)
-{
-	static const char *const plain[WS_K_COUNT] = {
-	    [WS_K_BOOL] = "Bool", [WS_K_INT2] = "Int16", [WS_K_INT4] = "Int32", [WS_K_INT8] = "Int64",
-	    [WS_K_OID] = "UInt32", [WS_K_FLOAT4] = "Float32", [WS_K_FLOAT8] = "Float64", [WS_K_UUID] = "UUID",
-	    [WS_K_DATE] = "Date32", [WS_K_TIME] = "Time64(6)", [WS_K_TIMESTAMP] = "DateTime64(6, 'UTC')",
-	    [WS_K_TIMESTAMPTZ] = "DateTime64(6, 'UTC')"};
-	/* Kinds of which the native type lacks some values. */
-	bool partial = kind == WS_K_DATE || kind == WS_K_TIMESTAMP || kind == WS_K_TIMESTAMPTZ || kind == WS_K_NUMERIC;
-	int p, s;
-
-	if ((partial && route->unfit == WS_UNFIT_TEXT) || (kind == WS_K_TIME && !lim->has_time64))
-		ws_buf_puts(out, "String");
-	else if (kind == WS_K_NUMERIC && decimal_for(typmod, &p, &s))
-		ws_buf_printf(out, "Decimal(%d, %d)", p, s);
-	else
-		ws_buf_puts(out, plain[kind] ? plain[kind] : "String");
-}
-
-void
-ch_type_default(const struct ws_c_column *col, const struct ws_route *route,
-                const struct ch_limits *lim, bool key, struct ws_buf *out)
-{
-	bool nullable = !(col->flags & WS_COL_NOTNULL) && !(key && route->keyless != WS_KEYLESS_ALL);
-
-	/* An Array cannot be NULL, nor hold arrays of several shapes, nor be a sort key when its elements
-	 * can be NULL. */
-	if (col->kind == WS_K_ARRAY && !key && route->unfit != WS_UNFIT_TEXT &&
-	    (!nullable || route->null_array == WS_NULL_ARRAY_EMPTY)) {
-		ws_buf_puts(out, "Array(Nullable(");
-		scalar_default(col->elem_kind, col->typmod, route, lim, out);
-		ws_buf_puts(out, "))");
-		return;
-	}
-	if (nullable)
-		ws_buf_puts(out, "Nullable(");
-	scalar_default(col->kind, col->typmod, route, lim, out);
-	if (nullable)
-		ws_buf_putc(out, ')');
-}
-
 /* ---- comparing ---- */
 
 bool
@@ -384,7 +322,9 @@ ch_type_equal(const struct ch_type *a, const struct ch_type *b)
 		return false;
 	if (a->base == CH_ENUM)
 		return !strcmp(a->wire ? a->wire : "", b->wire ? b->wire : "");
-	return a->base != CH_ARRAY || ch_type_equal(a->elem, b->elem);
+	if (a->base == CH_MAP && !ch_type_equal(a->value, b->value))
+		return false;
+	return (a->base != CH_ARRAY && a->base != CH_MAP) || ch_type_equal(a->elem, b->elem);
 }
 
 bool
@@ -392,6 +332,8 @@ ch_type_widens(const struct ch_type *from, const struct ch_type *to)
 {
 	if (from->nullable && !to->nullable)
 		return false;
+	if (from->base == CH_MAP || to->base == CH_MAP)
+		return from->base == to->base && ch_type_widens(from->elem, to->elem) && ch_type_widens(from->value, to->value);
 	if (from->base == CH_ARRAY || to->base == CH_ARRAY)
 		return from->base == to->base && ch_type_widens(from->elem, to->elem);
 	switch (to->base) {

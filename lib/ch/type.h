@@ -8,7 +8,7 @@
 enum ch_base {
 	CH_BOOL, CH_INT, CH_UINT, CH_FLOAT, CH_DECIMAL, CH_STRING, CH_FIXED, CH_DATE, CH_DATE32,
 	CH_DATETIME, CH_DATETIME64, CH_TIME, CH_TIME64, CH_UUID, CH_IPV4, CH_IPV6, CH_ENUM, CH_JSON,
-	CH_ARRAY
+	CH_ARRAY, CH_MAP
 };
 
 struct ch_label {
@@ -19,11 +19,12 @@ struct ch_label {
 
 struct ch_type {
 	enum ch_base base;
-	unsigned width; /* bytes of a value; 0: String, JSON and Array */
+	unsigned width; /* bytes of a value; 0: String, JSON, Array and Map */
 	bool nullable;
 	int precision;  /* Decimal */
 	int scale;      /* Decimal, DateTime64, Time64: digits after the point */
-	struct ch_type *elem;
+	struct ch_type *elem;  /* of an Array; of a Map its keys */
+	struct ch_type *value; /* of a Map */
 	struct ch_label *labels; /* Enum, sorted by name */
 	int nlabels;
 	int16_t first;    /* Enum: the lowest value, which is the server's default */
@@ -38,7 +39,7 @@ struct ch_limits {
 };
 
 /* Parses the server's text of a type; memory from the arena.  -1 names the part that cannot be
- * written (Map, Tuple, AggregateFunction, ...). */
+ * written (Tuple, AggregateFunction, ...). */
 int ch_type_parse(const char *text, struct ws_arena *a, struct ch_type *out, struct ws_err *err);
 
 /* Appends the type of a new destination column.  key: part of the sort key, so not Nullable unless
