@@ -191,6 +191,10 @@ void ws_change_put_row(struct ws_buf *out, char op, uint32_t handle, uint64_t or
 struct ws_change_reader;
 struct ws_change_reader *ws_change_reader_new(void);
 void ws_change_reader_free(struct ws_change_reader *r);
+/* From here on texts, names and labels come in UTF-8, whatever the database's encoding; those of
+ * SQL_ASCII as they are.  A text that is not valid in its encoding is an error (reason=invalid_encoding),
+ * an encoding that is not known here one of the identity frame (reason=encoding). */
+void ws_change_reader_utf8(struct ws_change_reader *r);
 /* Room for at least n bytes to read(2) into; then tell how many came.  Compacts: pointers of
  * earlier events end here. */
 uint8_t *ws_change_reader_room(struct ws_change_reader *r, size_t n);

@@ -121,7 +121,7 @@ on_identity(struct ws_emit *e, const struct ws_c_identity *id, struct ws_err *er
 	free(e->prefix);
 	e->prefix = ws_asprintf("walshadow/%" PRIu64 "/%s/", id->system_id, e->o.consumer);
 	if (strcmp(id->encoding, "UTF8") && strcmp(id->encoding, "SQL_ASCII"))
-		ws_warn("database %s is in %s: its texts are stored in that encoding", id->dbname, id->encoding);
+		ws_info("database %s is in %s: its texts are converted to UTF-8", id->dbname, id->encoding);
 	return emit_start(e, err);
 }
 
@@ -557,6 +557,8 @@ ws_emit_run(const struct ws_emit_opts *o, int fd, struct ws_metrics *m, struct w
 {
 	struct ws_emit e = {.o = *o, .metrics = m};
 	struct ws_change_reader *r = ws_change_reader_new();
+
+	ws_change_reader_utf8(r);
 	int lock = -1, flags = fcntl(fd, F_GETFL);
 
 	e.host_stale = ws_calloc((size_t)o->nurls, sizeof *e.host_stale);

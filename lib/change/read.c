@@ -3,6 +3,7 @@
  * the input announces. */
 #include <stdlib.h>
 
+#include "lib/change/recode.h"
 #include "lib/change/wire.h"
 #include "ws/change.h"
 #include "ws/lsn.h"
@@ -23,6 +24,8 @@ struct ws_change_reader {
 	uint64_t last_ordinal;
 	struct ws_arena forever; /* relations */
 	struct ws_arena now;     /* the event at hand */
+	bool utf8;               /* texts are wanted in it */
+	struct ws_recode *recode; /* what makes them so; NULL when they are */
 	struct rel **rels;
 	size_t nrels, rels_cap;
 	struct ws_value vals[2][WS_CHANGE_MAX_COLS];
@@ -39,11 +42,18 @@ ws_change_reader_free(struct ws_change_reader *r)
 {
 	if (!r)
 		return;
+	ws_recode_free(r->recode);
 	ws_buf_free(&r->in);
 	ws_arena_free(&r->forever);
 	ws_arena_free(&r->now);
 	free(r->rels);
 	free(r);
+}
+
+void
+ws_change_reader_utf8(struct ws_change_reader *r)
+{
+	r->utf8 = true;
 }
 
 uint8_t *
@@ -152,6 +162,8 @@ get_relation(struct ws_change_reader *r, struct ws_cursor *c, struct ws_change *
 		get_column(c, a, &p->cols[i]);
 	if (c->bad)
 		return bad(r, err, "malformed relation frame");
+	if (r->recode && ws_recode_relation(r->recode, p, a, err) != 0)
+		return -1;
 	if (p->handle != r->nrels + 1)
 		return bad(r, err, "relation handle out of order");
 	if (r->nrels == r->rels_cap) {
@@ -244,7 +256,15 @@ get_row(struct ws_change_reader *r, const uint8_t *p, const uint8_t *end, struct
 			return bad(r, err, "malformed old tuple");
 		row->old = r->vals[1];
 	}
-	return p == end ? 1 : bad(r, err, "row frame with bytes left over");
+	if (p != end)
+		return bad(r, err, "row frame with bytes left over");
+	if (!r->recode)
+		return 1;
+	ws_arena_reset(&r->now);
+	return ws_recode_row(r->recode, row->rel, row->new_ ? r->vals[0] : NULL, &r->now, err) == 0 &&
+	               ws_recode_row(r->recode, row->rel, row->old ? r->vals[1] : NULL, &r->now, err) == 0
+	           ? 1
+	           : -1;
 }
 
 static int
@@ -300,6 +320,13 @@ get_other(struct ws_change_reader *r, struct ws_cursor *c, struct ws_change *ev,
 		ev->identity.encoding = get_str(c, a);
 		if (r->identity)
 			return bad(r, err, "second identity frame");
+		if (c->bad || !r->utf8)
+			return 0;
+		/* The name of a database is in whatever encoding it was made in. */
+		if (ws_recode_new(ev->identity.encoding, &r->recode, err) < 0)
+			return -1;
+		if (r->recode)
+			ev->identity.dbname = ws_recode_name(r->recode, ev->identity.dbname, a);
 		return 0;
 	case WS_C_BEGIN:
 		ev->begin.xid = ws_cur_u32(c);
@@ -361,6 +388,10 @@ get_other(struct ws_change_reader *r, struct ws_cursor *c, struct ws_change *ev,
 		ev->sequence.oid = ws_cur_u32(c);
 		ev->sequence.nspname = get_str(c, a);
 		ev->sequence.name = get_str(c, a);
+		if (r->recode) {
+			ev->sequence.nspname = ws_recode_name(r->recode, ev->sequence.nspname, a);
+			ev->sequence.name = ws_recode_name(r->recode, ev->sequence.name, a);
+		}
 		ev->sequence.last_value = (int64_t)ws_cur_u64(c);
 		ev->sequence.is_called = ws_cur_u8(c);
 		return ev->sequence.ordinal ? ordinal(r, ev->sequence.ordinal, err) : 0;
