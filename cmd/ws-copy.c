@@ -9,11 +9,12 @@
 #include "ws/mem.h"
 #include "ws/routes.h"
 #include "ws/tool.h"
+#include "ws/value.h"
 
 #define CONFIG_MAX 65536u
 #define JOBS_MAX   64
 
-static char *state, *consumer, *conninfo, *routes_file, *load;
+static char *state, *consumer, *conninfo, *routes_file, *load, *max_value;
 static int jobs = 2;
 
 static const struct poptOption options[] = {
@@ -22,6 +23,7 @@ static const struct poptOption options[] = {
     {"dbname", 'd', POPT_ARG_STRING, &conninfo, 0, "connection string of the source", "CONNINFO"},
     {"routes", 0, POPT_ARG_STRING, &routes_file, 0, "table rules, ws-routes(5) (default: DIR/routes when it exists)", "FILE"},
     {"jobs", 'j', POPT_ARG_INT, &jobs, 0, "tables read side by side (default: 2)", "N"},
+    {"max-value", 0, POPT_ARG_STRING, &max_value, 0, "longest value; a longer one stops (default: 256MB)", "SIZE"},
     {"load", 0, POPT_ARG_STRING, &load, 0, "copy or none, for tables whose rule does not say (default: copy)", "MODE"},
     POPT_TABLEEND};
 
@@ -98,6 +100,11 @@ check(struct job *j, struct ws_err *err)
 	if (load && strcmp(load, "copy") && strcmp(load, "none"))
 		return ws_err_usage(err, "--load is copy or none");
 	j->none = load && !strcmp(load, "none");
+	uint64_t max = WS_VALUE_DEFAULT_MAX;
+
+	if (max_value && (ws_parse_size(max_value, &max) != 0 || max < 1024))
+		return ws_err_usage(err, "--max-value: not a size of at least 1kB: %s", max_value);
+	j->o.max_value = max > WS_VALUE_MAX ? WS_VALUE_MAX : (uint32_t)max;
 	if (isatty(STDOUT_FILENO))
 		return ws_err_usage(err, "binary frames are not for a terminal: pipe them to ws-emit --load");
 	return read_config(j, err);

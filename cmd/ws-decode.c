@@ -9,11 +9,12 @@
 #include "ws/file.h"
 #include "ws/lsn.h"
 #include "ws/tool.h"
+#include "ws/value.h"
 
 #define CONFIG_MAX 65536
 
 static char *state, *consumer, *catalog, *database, *dbname, *encoding, *format, *start, *end,
-	*memory, *scratch, *toast;
+	*memory, *max_value, *scratch, *toast;
 static int trust_swaps;
 
 static const struct poptOption options[] = {
@@ -30,6 +31,8 @@ static const struct poptOption options[] = {
 	{"start", 's', POPT_ARG_STRING, &start, 0, "offline: first record", "LSN"},
 	{"end", 'e', POPT_ARG_STRING, &end, 0, "offline: no record that starts at or above", "LSN"},
 	{"memory", 'm', POPT_ARG_STRING, &memory, 0, "for positions of unfinished transactions (32MB)",
+     "SIZE"},
+	{"max-value", 0, POPT_ARG_STRING, &max_value, 0, "longest value; a longer one stops (256MB)",
      "SIZE"},
 	{"scratch", 0, POPT_ARG_STRING, &scratch, 0, "folder for WAL read from a stream ($TMPDIR)",
      "DIR"},
@@ -97,6 +100,11 @@ check_words(struct ws_decoding_opts *o, struct ws_err *err)
 		return ws_err_usage(err, "binary frames are not for a terminal: use -F json or a pipe");
 	if (memory && (ws_parse_size(memory, &o->memory) != 0 || o->memory < 65536))
 		return ws_err_usage(err, "--memory: not a size of at least 64kB: %s", memory);
+	o->max_value = WS_VALUE_DEFAULT_MAX;
+	if (max_value && (ws_parse_size(max_value, &o->max_value) != 0 || o->max_value < 1024))
+		return ws_err_usage(err, "--max-value: not a size of at least 1kB: %s", max_value);
+	if (o->max_value > WS_VALUE_MAX)
+		o->max_value = WS_VALUE_MAX;
 	return 0;
 }
 

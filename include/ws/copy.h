@@ -21,6 +21,7 @@ struct ws_copy_opts {
 	ws_oid db;             /* which it must be */
 	const char *dbname;
 	int jobs;              /* tables read side by side */
+	uint32_t max_value;    /* bytes of a value; 0: PostgreSQL's limit */
 	const char **tables;   /* names; none: all that are routed */
 	int ntables;
 	int out;               /* descriptor of the stream */

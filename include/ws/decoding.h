@@ -18,7 +18,7 @@ struct ws_decoding_opts {
 	const char *dbname, *encoding;
 	bool json;
 	bool trust_swaps, allow_absent;
-	uint64_t memory;
+	uint64_t memory, max_value;
 	const char *scratch; /* folder for WAL that has no files; NULL: TMPDIR */
 	int fd;
 };

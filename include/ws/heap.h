@@ -192,6 +192,7 @@ struct ws_heapenv {
 	struct ws_arena *arena; /* for values that are not in the tuple as they are */
 	ws_toast_fn toast;      /* NULL: external values are absent */
 	void *toast_arg;
+	uint32_t max_value;     /* bytes of a value, stored or decoded; 0: WS_VALUE_MAX */
 };
 
 /* Fills out[0 .. desc->ncols - 1].  Values point into the tuple, the arena, the desc or the bytes

@@ -93,6 +93,8 @@ void ws_value_set_nan(struct ws_value *v);
 
 /* Longest value: PostgreSQL's MaxAllocSize allows no longer text or datum. */
 #define WS_VALUE_MAX 0x3fffffffu
+/* What --max-value is unless it is given: a pipeline holds a value several times. */
+#define WS_VALUE_DEFAULT_MAX (256u << 20)
 
 /* Appends the wire form of a value (not NULL, not absent); reads it back from *at. */
 void ws_value_put(struct ws_buf *b, const struct ws_value *v);

@@ -21,6 +21,7 @@ struct ws_decoder_opts {
 	uint32_t segsize;
 	size_t memory;     /* for positions; past it, page maps; 0: 32 MB */
 	bool trust_swaps;  /* a table that took another's file is as it was (pg_repack) */
+	uint32_t max_value; /* bytes of a value; 0: PostgreSQL's limit */
 	bool allow_absent; /* TOAST values that are not in the transaction stay absent */
 	ws_lsn skip;       /* transactions whose commit ends at or below are not sent */
 	struct ws_buf *out; /* frames are appended */

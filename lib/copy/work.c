@@ -166,8 +166,8 @@ copy_table(struct copy *c, struct worker *w, struct ws_err *err)
 }
 
 static int
-set_value(const struct copy_table *t, uint16_t i, const struct ws_copyfield *f, struct ws_arena *a, struct ws_value *v,
-          struct ws_err *err)
+set_value(const struct copy_table *t, uint16_t i, const struct ws_copyfield *f, uint32_t max, struct ws_arena *a,
+          struct ws_value *v, struct ws_err *err)
 {
 	const struct ws_heapcol *col = &t->desc->cols[i];
 
@@ -182,6 +182,9 @@ set_value(const struct copy_table *t, uint16_t i, const struct ws_copyfield *f, 
 		                 t->rel->nspname, t->rel->name, col->attr->name, col->attr->typname);
 	if (ws_value_from_text(col->type.kind, col->type.elem, f->p, f->len, a, v, err) != 0)
 		return ws_err_prefix(err, "table %s.%s column %s", t->rel->nspname, t->rel->name, col->attr->name);
+	if (max && v->len > max)
+		return ws_err_op(err, "value_too_long", "table %s.%s column %s: a value of %u bytes is longer than --max-value (%u)",
+		                 t->rel->nspname, t->rel->name, col->attr->name, v->len, max);
 	return 0;
 }
 
@@ -194,7 +197,7 @@ put_row(struct copy *c, struct worker *w, char *row, size_t n, struct ws_err *er
 	if (ws_copytext_split(row, n, w->fields, ncols) != 0)
 		return ws_err_temp(err, "table %s.%s: malformed row from COPY", t->rel->nspname, t->rel->name);
 	for (uint16_t i = 0; i < ncols; i++)
-		if (set_value(t, i, &w->fields[i], &w->arena, &w->values[i], err) != 0)
+		if (set_value(t, i, &w->fields[i], c->o->max_value, &w->arena, &w->values[i], err) != 0)
 			return -1;
 	ws_change_put_row(&w->out, 'I', t->handle, 0, ncols, w->values, NULL, false);
 	ws_arena_reset(&w->arena);

@@ -261,6 +261,23 @@ load_fixed(struct desc *d, const struct ws_heapatt *t, const struct ws_heapenv *
 	}
 }
 
+static int
+too_long(const struct desc *d, int att, uint64_t n, uint32_t max, struct ws_err *err)
+{
+	const struct ws_rel *r = d->pub.rel;
+
+	return ws_err_op(err, "value_too_long", "relation %s.%s column %s: a value of %llu bytes is longer than --max-value (%u)",
+	                 r->nspname, r->name, r->attrs[att].name, (unsigned long long)n, max);
+}
+
+/* Bytes of the value without header, before anything is fetched or decompressed. */
+static uint32_t
+raw_size(const struct ws_varlena *v)
+{
+	return v->kind == WS_VAR_EXTERNAL ? v->ext.rawsize :
+	       v->kind == WS_VAR_COMPRESSED ? ws_le32(v->data) & 0x3fffffff : v->len;
+}
+
 /* A varlena attribute at p; *total tells its size. */
 static int
 load_varlena(struct desc *d, int att, const struct ws_heapenv *env, const uint8_t *p, size_t avail,
@@ -276,6 +293,10 @@ load_varlena(struct desc *d, int att, const struct ws_heapenv *env, const uint8_
 	*total = v.total;
 	if (t->op == OP_SKIP)
 		return 0;
+	uint32_t max = env->max_value ? env->max_value : WS_VALUE_MAX;
+
+	if (raw_size(&v) > max)
+		return too_long(d, att, raw_size(&v), max, err);
 	struct ws_value *o = &out[t->col];
 	int rc = ws_varlena_detoast(&v, env, &data, &len, err);
 
@@ -288,7 +309,7 @@ load_varlena(struct desc *d, int att, const struct ws_heapenv *env, const uint8_
 	if (t->op == OP_VAR) {
 		if (by_codec(d, t, env, data, len, o) != 0)
 			return corrupt(&d->pub, att, "corrupt value", err);
-		return 0;
+		return o->len > max ? too_long(d, att, o->len, max, err) : 0;
 	}
 	o->p = data;
 	o->len = len;

@@ -210,7 +210,7 @@ static int
 decode(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t, unsigned flags,
        struct ws_value *v, struct ws_err *err)
 {
-	struct ws_heapenv env = {&d->arena, toast_fetch, d};
+	struct ws_heapenv env = {&d->arena, toast_fetch, d, d->o.max_value};
 	struct ws_heapdesc *desc = sh->desc;
 
 	if (d->chain && ws_row_old_desc(d, sh, t, &desc, err) != 0)
@@ -238,8 +238,13 @@ put_row(struct ws_decoder *d, struct ws_shape *sh, char op, const struct ws_tupl
 		return -1;
 	if (d->absent && old_full && fill_absent(d, sh, NULL, d->vold, err) != 0)
 		return -1;
+	size_t before = d->o.out->len;
+
 	ws_change_put_row(d->o.out, op, sh->handle, ++d->ordinal, sh->desc->ncols,
 	                  new_ ? d->vnew : NULL, old ? d->vold : NULL, old_full);
+	if (d->o.out->len - before > WS_CHANGE_MAX_FRAME)
+		return ws_err_op(err, "row_too_long", "%s.%s: the row at " WS_LSN_FMT " has %zu bytes, more than a frame may have",
+		                 sh->rel->nspname, sh->rel->name, WS_LSN_ARG(d->row_lsn), d->o.out->len - before);
 	return d->o.out->len >= d->o.flush_at ? ws_ev_flush(d, err) : 0;
 }
 

@@ -157,6 +157,7 @@ start_decoder(struct ws_run *r, struct ws_err *err)
 		.memory = o->memory,
 		.trust_swaps = o->trust_swaps,
 		.allow_absent = o->allow_absent,
+		.max_value = (uint32_t)o->max_value,
 		.skip = r->live ? r->live->ack.lsn : 0,
 		.out = &r->out,
 		.captured = r->live ? captured : NULL,
