@@ -20,8 +20,6 @@ ws_sink_init(struct ws_sink *s, int fd, bool json)
 	memset(s, 0, sizeof *s);
 	s->fd = fd;
 	s->json = json ? ws_change_reader_new() : NULL;
-	if (json)
-		ws_change_reader_utf8(s->json);
 	s->flags = -1;
 	/* A pipe's write must not sleep where a signal could be missed. */
 	if (fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))) {
