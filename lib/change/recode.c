@@ -13,14 +13,38 @@
 static const struct {
 	const char *pg, *iconv;
 } names[] = {
-    {"EUC_JP", "EUC-JP"},         {"EUC_CN", "EUC-CN"},         {"EUC_KR", "EUC-KR"},     {"EUC_TW", "EUC-TW"},
-    {"EUC_JIS_2004", "EUC-JISX0213"}, {"LATIN1", "ISO-8859-1"}, {"LATIN2", "ISO-8859-2"}, {"LATIN3", "ISO-8859-3"},
-    {"LATIN4", "ISO-8859-4"},     {"LATIN5", "ISO-8859-9"},     {"LATIN6", "ISO-8859-10"}, {"LATIN7", "ISO-8859-13"},
-    {"LATIN8", "ISO-8859-14"},    {"LATIN9", "ISO-8859-15"},    {"LATIN10", "ISO-8859-16"}, {"ISO_8859_5", "ISO-8859-5"},
-    {"ISO_8859_6", "ISO-8859-6"}, {"ISO_8859_7", "ISO-8859-7"}, {"ISO_8859_8", "ISO-8859-8"}, {"WIN1250", "CP1250"},
-    {"WIN1251", "CP1251"},        {"WIN1252", "CP1252"},        {"WIN1253", "CP1253"},    {"WIN1254", "CP1254"},
-    {"WIN1255", "CP1255"},        {"WIN1256", "CP1256"},        {"WIN1257", "CP1257"},    {"WIN1258", "CP1258"},
-    {"WIN866", "CP866"},          {"WIN874", "CP874"},          {"KOI8R", "KOI8-R"},      {"KOI8U", "KOI8-U"},
+	{"EUC_JP", "EUC-JP"},
+	{"EUC_CN", "EUC-CN"},
+	{"EUC_KR", "EUC-KR"},
+	{"EUC_TW", "EUC-TW"},
+	{"EUC_JIS_2004", "EUC-JISX0213"},
+	{"LATIN1", "ISO-8859-1"},
+	{"LATIN2", "ISO-8859-2"},
+	{"LATIN3", "ISO-8859-3"},
+	{"LATIN4", "ISO-8859-4"},
+	{"LATIN5", "ISO-8859-9"},
+	{"LATIN6", "ISO-8859-10"},
+	{"LATIN7", "ISO-8859-13"},
+	{"LATIN8", "ISO-8859-14"},
+	{"LATIN9", "ISO-8859-15"},
+	{"LATIN10", "ISO-8859-16"},
+	{"ISO_8859_5", "ISO-8859-5"},
+	{"ISO_8859_6", "ISO-8859-6"},
+	{"ISO_8859_7", "ISO-8859-7"},
+	{"ISO_8859_8", "ISO-8859-8"},
+	{"WIN1250", "CP1250"},
+	{"WIN1251", "CP1251"},
+	{"WIN1252", "CP1252"},
+	{"WIN1253", "CP1253"},
+	{"WIN1254", "CP1254"},
+	{"WIN1255", "CP1255"},
+	{"WIN1256", "CP1256"},
+	{"WIN1257", "CP1257"},
+	{"WIN1258", "CP1258"},
+	{"WIN866", "CP866"},
+	{"WIN874", "CP874"},
+	{"KOI8R", "KOI8-R"},
+	{"KOI8U", "KOI8-U"},
 };
 
 struct ws_recode {
@@ -43,7 +67,8 @@ ws_recode_new(const char *encoding, struct ws_recode **out, struct ws_err *err)
 			encoding = names[i].pg;
 		}
 	if (!name)
-		return ws_err_op(err, "encoding", "the database's encoding %s cannot be converted to UTF-8", encoding);
+		return ws_err_op(err, "encoding", "the database's encoding %s cannot be converted to UTF-8",
+						 encoding);
 	struct ws_recode *r = ws_calloc(1, sizeof *r);
 
 	r->encoding = encoding;
@@ -54,7 +79,8 @@ ws_recode_new(const char *encoding, struct ws_recode **out, struct ws_err *err)
 		return 1;
 	ws_recode_free(r);
 	*out = NULL;
-	return ws_err_op(err, "encoding", "the C library here cannot convert %s (%s) to UTF-8", encoding, name);
+	return ws_err_op(err, "encoding", "the C library here cannot convert %s (%s) to UTF-8",
+					 encoding, name);
 }
 
 void
@@ -110,7 +136,7 @@ ws_recode_text(struct ws_recode *r, const uint8_t **p, size_t *n, bool back, str
 	if (convert(r->to, *p, *n, &r->out) != 0 || r->out.len > WS_VALUE_MAX)
 		return -1;
 	if (back && (convert(r->from, r->out.data, r->out.len, &r->back) != 0 || r->back.len != *n ||
-	             memcmp(r->back.data, *p, *n) != 0))
+				 memcmp(r->back.data, *p, *n) != 0))
 		return -1;
 	*n = r->out.len;
 	*p = ws_arena_dup(a, r->out.data, r->out.len);
@@ -214,31 +240,34 @@ recode_column(struct ws_recode *r, struct ws_c_column *c, struct ws_arena *a)
 }
 
 int
-ws_recode_relation(struct ws_recode *r, struct ws_c_relation *rel, struct ws_arena *a, struct ws_err *err)
+ws_recode_relation(struct ws_recode *r, struct ws_c_relation *rel, struct ws_arena *a,
+				   struct ws_err *err)
 {
 	int rc = name(r, &rel->nspname, a) | name(r, &rel->name, a) | name(r, &rel->root_nspname, a) |
-	         name(r, &rel->root_name, a);
+			 name(r, &rel->root_name, a);
 
 	for (uint16_t i = 0; i < rel->ncols; i++)
 		rc |= recode_column(r, &rel->cols[i], a);
 	if (rc != 0)
-		return ws_err_op(err, "invalid_encoding", "relation %u: a name, label or default is not valid %s", rel->oid,
-		                 r->encoding);
+		return ws_err_op(err, "invalid_encoding",
+						 "relation %u: a name, label or default is not valid %s", rel->oid,
+						 r->encoding);
 	return 0;
 }
 
 int
-ws_recode_row(struct ws_recode *r, const struct ws_c_relation *rel, struct ws_value *v, struct ws_arena *a,
-              struct ws_err *err)
+ws_recode_row(struct ws_recode *r, const struct ws_c_relation *rel, struct ws_value *v,
+			  struct ws_arena *a, struct ws_err *err)
 {
 	for (uint16_t i = 0; v && i < rel->ncols; i++) {
 		bool key = rel->cols[i].flags & (WS_COL_IDENTITY | WS_COL_PKEY);
 
 		if (ws_recode_value(r, &v[i], key, a) != 0)
 			return ws_err_op(err, "invalid_encoding",
-			                 "relation %s.%s column %s: a value is not valid %s%s, or not to be converted to UTF-8",
-			                 rel->nspname, rel->name, rel->cols[i].name, r->encoding,
-			                 key ? ", or two keys would become one" : "");
+							 "relation %s.%s column %s: a value is not valid %s%s, or not to be "
+							 "converted to UTF-8",
+							 rel->nspname, rel->name, rel->cols[i].name, r->encoding,
+							 key ? ", or two keys would become one" : "");
 	}
 	return 0;
 }

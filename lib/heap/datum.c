@@ -7,8 +7,8 @@
 #include "heap-int.h"
 
 int
-ws_inner_next(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, size_t *at, int16_t len, uint8_t mask,
-              const uint8_t **e, uint32_t *elen)
+ws_inner_next(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, size_t *at, int16_t len,
+			  uint8_t mask, const uint8_t **e, uint32_t *elen)
 {
 	size_t size = (size_t)n + WS_VARHDR;
 	struct ws_varlena v;
@@ -41,8 +41,8 @@ ws_inner_next(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, size_t
 }
 
 int
-ws_inner_text(const struct ws_codec_in *in, const struct ws_heaptype *t, const uint8_t *p, uint32_t n,
-              struct ws_buf *out)
+ws_inner_text(const struct ws_codec_in *in, const struct ws_heaptype *t, const uint8_t *p,
+			  uint32_t n, struct ws_buf *out)
 {
 	const struct ws_codec_in inner = {t, in->arena, in->text, in->stack, in->level + 1};
 	struct ws_value v = {.state = WS_V_VALUE, .kind = (uint8_t)t->kind};

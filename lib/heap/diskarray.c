@@ -6,7 +6,7 @@
 #include "heap-int.h"
 
 struct disk_array {
-	size_t size;         /* of the datum */
+	size_t size; /* of the datum */
 	int ndim;
 	uint32_t dims[WS_ARRAY_MAX_DIM];
 	int32_t lbounds[WS_ARRAY_MAX_DIM];
@@ -102,7 +102,8 @@ WS_CODEC(ws_read_array)
 			out->data[head + i / 8] |= (uint8_t)(1u << (i % 8));
 			continue;
 		}
-		if (ws_inner_next(in, p, n, &a.at, t->len, t->mask, &q, &len) != 0 || put_element(in, t, q, len) != 0)
+		if (ws_inner_next(in, p, n, &a.at, t->len, t->mask, &q, &len) != 0 ||
+			put_element(in, t, q, len) != 0)
 			return -1;
 		if (out->len > WS_VALUE_MAX)
 			return -1;
@@ -126,7 +127,8 @@ WS_CODEC(ws_read_array_text)
 
 /* int2vector, oidvector (utils/adt/int.c: int2vectorout): their own text, numbers and blanks. */
 static int
-read_vector(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, unsigned width, struct ws_value *v)
+read_vector(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, unsigned width,
+			struct ws_value *v)
 {
 	struct disk_array a;
 

@@ -1,15 +1,17 @@
-/* Types of contributed modules on disk: hstore, ltree, lquery, ltxtquery, cube, pgvector's vector. */
+/* Types of contributed modules on disk: hstore, ltree, lquery, ltxtquery, cube, pgvector's vector.
+ */
 #include <string.h>
 
 #include "heap-int.h"
 
-/* ---- hstore (contrib/hstore/hstore.h): count, two entries a pair (ends of key and value), texts ---- */
+/* ---- hstore (contrib/hstore/hstore.h): count, two entries a pair (ends of key and value), texts
+ * ---- */
 
-#define HS_NEW    0x80000000u
-#define HS_COUNT  0x0fffffffu
-#define HS_FIRST  0x80000000u
-#define HS_NULL   0x40000000u
-#define HS_END    0x3fffffffu
+#define HS_NEW   0x80000000u
+#define HS_COUNT 0x0fffffffu
+#define HS_FIRST 0x80000000u
+#define HS_NULL  0x40000000u
+#define HS_END   0x3fffffffu
 
 static void
 put_escaped(struct ws_buf *out, const uint8_t *p, uint32_t n)
@@ -142,7 +144,8 @@ put_variants(struct ws_buf *out, const uint8_t *p, size_t n, unsigned count)
 	return 0;
 }
 
-/* Head of 12 bytes; levels {totallen, flag, numvar, low, high: u16 each, padding to 16, variants}. */
+/* Head of 12 bytes; levels {totallen, flag, numvar, low, high: u16 each, padding to 16, variants}.
+ */
 WS_CODEC(ws_read_lquery)
 {
 	uint32_t count = n >= 12 ? ws_le16(p) : UINT32_MAX;
@@ -177,7 +180,8 @@ WS_CODEC(ws_read_lquery)
 	return 0;
 }
 
-/* ---- ltxtquery: count, items of 12 bytes in prefix order as in a tsquery, texts that end in NUL ---- */
+/* ---- ltxtquery: count, items of 12 bytes in prefix order as in a tsquery, texts that end in NUL
+ * ---- */
 
 #define ITEM 12u
 enum { LT_VAL = 2, LT_OPR = 3 };
@@ -259,8 +263,8 @@ WS_CODEC(ws_read_ltxtquery)
 			rc = put_operator(items, &t, in->stack, in->text);
 		else
 			rc = ws_le16(item) == LT_VAL && t.hi == t.lo + 1
-			         ? put_word(item, str, n - 4 - count * ITEM, in->text, &used)
-			         : -1;
+					 ? put_word(item, str, n - 4 - count * ITEM, in->text, &used)
+					 : -1;
 	}
 	if (rc == 0)
 		ws_codec_done(in, in->text, v);

@@ -1,4 +1,5 @@
-/* Geometric types on disk: float8s in a row (utils/geo_decls.h), printed as utils/adt/geo_ops.c does. */
+/* Geometric types on disk: float8s in a row (utils/geo_decls.h), printed as utils/adt/geo_ops.c
+ * does. */
 #include <string.h>
 
 #include "heap-int.h"
@@ -34,7 +35,8 @@ put_points(struct ws_buf *out, const uint8_t *p, uint32_t n)
 }
 
 static int
-read_points(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, char open, char close, struct ws_value *v)
+read_points(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, char open, char close,
+			struct ws_value *v)
 {
 	struct ws_buf *out = in->text;
 

@@ -57,7 +57,8 @@ put_ipv6(char *o, const uint8_t *a)
 }
 
 static int
-read_address(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, bool cidr, struct ws_value *v)
+read_address(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, bool cidr,
+			 struct ws_value *v)
 {
 	char s[80], *o;
 	bool v4 = n == 6 && p[0] == 2, v6 = n == 18 && p[0] == 3;

@@ -19,8 +19,8 @@
 
 /* t is the range's type; its bounds begin at *at. */
 static int
-put_range(const struct ws_codec_in *in, const struct ws_heaptype *t, const uint8_t *p, uint32_t n, uint8_t flags,
-          size_t *at, struct ws_buf *out)
+put_range(const struct ws_codec_in *in, const struct ws_heaptype *t, const uint8_t *p, uint32_t n,
+		  uint8_t flags, size_t *at, struct ws_buf *out)
 {
 	const struct ws_heaptype *sub = t->sub;
 	const uint8_t *e;
@@ -39,7 +39,7 @@ put_range(const struct ws_codec_in *in, const struct ws_heaptype *t, const uint8
 		if (flags & (i ? R_UB_INF | R_UB_NULL : R_LB_INF | R_LB_NULL))
 			continue;
 		if (ws_inner_next(in, p, n, at, sub->len, sub->mask, &e, &len) != 0 ||
-		    ws_inner_text(in, sub, e, len, out) != 0)
+			ws_inner_text(in, sub, e, len, out) != 0)
 			return -1;
 		ws_inner_quote(out, from + (size_t)i, SPECIALS);
 	}
@@ -72,7 +72,8 @@ WS_CODEC(ws_read_multirange)
 
 	if (count > (n - 8) / 5 + 1)
 		return -1;
-	size_t flags = HEAD + (count ? count - 1 : 0) * (size_t)4, begin = (flags + count + mask) & ~mask;
+	size_t flags = HEAD + (count ? count - 1 : 0) * (size_t)4,
+		   begin = (flags + count + mask) & ~mask;
 
 	out->len = 0;
 	ws_buf_putc(out, '{');

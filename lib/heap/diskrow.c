@@ -10,7 +10,8 @@
 #define HASNULL  0x0001u
 #define SPECIALS "\"\\(),"
 
-/* Offsets among the bytes after the varlena header: typmod, oid, ctid, infomask2, infomask, hoff, bits. */
+/* Offsets among the bytes after the varlena header: typmod, oid, ctid, infomask2, infomask, hoff,
+ * bits. */
 #define AT_INFOMASK2 14u
 #define AT_INFOMASK  16u
 #define AT_HOFF      18u
@@ -45,7 +46,8 @@ WS_CODEC(ws_read_row)
 		const uint8_t *e;
 		uint32_t len;
 
-		if (there && ws_inner_next(in, p, n, &at, a->len, (uint8_t)(align_of(a->align) - 1), &e, &len) != 0)
+		if (there &&
+			ws_inner_next(in, p, n, &at, a->len, (uint8_t)(align_of(a->align) - 1), &e, &len) != 0)
 			return -1;
 		if (a->flags & WS_ATT_DROPPED)
 			continue;

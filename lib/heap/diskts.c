@@ -1,5 +1,5 @@
-/* Text search on disk: tsvector and tsquery (tsearch/ts_type.h), printed as utils/adt/tsvector.c and
- * tsquery.c do. */
+/* Text search on disk: tsvector and tsquery (tsearch/ts_type.h), printed as utils/adt/tsvector.c
+ * and tsquery.c do. */
 #include <string.h>
 
 #include "heap-int.h"
@@ -21,9 +21,11 @@ put_lexeme(struct ws_buf *out, const uint8_t *p, size_t n)
 	out->len = (size_t)(o - out->data);
 }
 
-/* ---- tsvector: count, an entry each {haspos:1, len:11, pos:20}, lexemes with their positions ---- */
+/* ---- tsvector: count, an entry each {haspos:1, len:11, pos:20}, lexemes with their positions ----
+ */
 
-/* *used counts bytes, so that none belongs to two lexemes and the work is bounded by the value's size. */
+/* *used counts bytes, so that none belongs to two lexemes and the work is bounded by the value's
+ * size. */
 static int
 put_positions(struct ws_buf *out, const uint8_t *p, uint32_t n, size_t at, size_t *used)
 {
@@ -153,8 +155,13 @@ put_operator(const struct query *q, const struct task *t, struct ws_buf *stack, 
 	}
 	if (left < 2 || left >= t->hi - t->lo)
 		return -1;
-	push(stack, (struct task){.lo = t->lo + 1, .hi = t->lo + left, .parent = prio, .right_phrase = op == OP_PHRASE});
-	push(stack, (struct task){.text = op == OP_OR ? " | " : op == OP_AND ? " & " : NULL, .distance = (int16_t)ws_le16(item + 2)});
+	push(stack,
+		 (struct task){
+			 .lo = t->lo + 1, .hi = t->lo + left, .parent = prio, .right_phrase = op == OP_PHRASE});
+	push(stack, (struct task){.text = op == OP_OR    ? " | "
+									  : op == OP_AND ? " & "
+													 : NULL,
+							  .distance = (int16_t)ws_le16(item + 2)});
 	push(stack, (struct task){.lo = t->lo + left, .hi = t->hi, .parent = prio});
 	return 0;
 }

@@ -1,5 +1,6 @@
-/* xml on disk is its text; what is printed has another declaration (utils/adt/xml.c: xml_out_internal,
- * parse_xml_decl, print_xml_decl): no encoding, and none at all when it says nothing else. */
+/* xml on disk is its text; what is printed has another declaration (utils/adt/xml.c:
+ * xml_out_internal, parse_xml_decl, print_xml_decl): no encoding, and none at all when it says
+ * nothing else. */
 #include <string.h>
 
 #include "heap-int.h"
@@ -62,13 +63,13 @@ quoted(struct decl *d, const char **s, size_t *n)
 	return 0;
 }
 
-/* Whether c goes on a name, as in <?xml-stylesheet.  Bytes above 127 begin a letter or a sign that no
- * well-formed xml has there. */
+/* Whether c goes on a name, as in <?xml-stylesheet.  Bytes above 127 begin a letter or a sign that
+ * no well-formed xml has there. */
 static bool
 is_name(unsigned char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-	       c == '_' || c == ':' || c > 127;
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+		   c == '-' || c == '_' || c == ':' || c > 127;
 }
 
 /* 0 parsed, or there is none; -1 malformed: xml_in takes no such text. */
@@ -92,7 +93,9 @@ parse(struct decl *d)
 		return -1;
 	rc = attribute(d, "standalone");
 	if (rc == 1)
-		d->standalone = take(d, "'yes'") || take(d, "\"yes\"") ? 1 : take(d, "'no'") || take(d, "\"no\"") ? 0 : -2;
+		d->standalone = take(d, "'yes'") || take(d, "\"yes\"") ? 1
+						: take(d, "'no'") || take(d, "\"no\"") ? 0
+															   : -2;
 	if (rc < 0 || d->standalone == -2)
 		return -1;
 	blanks(d);

@@ -5,7 +5,7 @@
 
 #include "heap-int.h"
 
-#define MAX_DOMAINS 64 /* domains over domains; a longer chain is a loop */
+#define MAX_DOMAINS 64    /* domains over domains; a longer chain is a loop */
 #define MAX_PARTS   20000 /* of a type, all levels together */
 
 struct build {
@@ -59,15 +59,17 @@ resolve(struct build *b, ws_oid *oid, const struct ws_type **t)
 static bool
 is_array(const struct ws_type *t)
 {
-	return t->elem && t->typtype == 'b' && t->len == -1 && !*t->out_lib && !strcmp(t->out_sym, "array_out");
+	return t->elem && t->typtype == 'b' && t->len == -1 && !*t->out_lib &&
+		   !strcmp(t->out_sym, "array_out");
 }
 
 static int build(struct build *b, ws_oid typid, int depth, struct ws_heaptype *out);
 
-/* n parts, each by its oid (0: none, a dropped attribute).  1 all are decoded, 0 not, -1 error.  Within
- * a value only PostgreSQL's own text will do, which for regclass and its like is a name. */
+/* n parts, each by its oid (0: none, a dropped attribute).  1 all are decoded, 0 not, -1 error.
+ * Within a value only PostgreSQL's own text will do, which for regclass and its like is a name. */
 static int
-build_parts(struct build *b, const ws_oid *oids, int n, int depth, bool regs, struct ws_heaptype *out)
+build_parts(struct build *b, const ws_oid *oids, int n, int depth, bool regs,
+			struct ws_heaptype *out)
 {
 	struct ws_heaptype *sub = ws_arena_zalloc(b->arena, (size_t)(n > 0 ? n : 1) * sizeof *sub);
 
@@ -101,7 +103,9 @@ build_array(struct build *b, ws_oid elem, int depth, struct ws_heaptype *out)
 	out->delim = e->delim;
 	out->codec = e->delim == ',' ? &ws_codec_array : &ws_codec_array_text;
 	/* An array of a domain over an array holds texts. */
-	out->elem = out->codec == &ws_codec_array_text ? 0 : e->kind == WS_K_ARRAY ? WS_K_OTHER : e->kind;
+	out->elem = out->codec == &ws_codec_array_text ? 0
+				: e->kind == WS_K_ARRAY            ? WS_K_OTHER
+												   : e->kind;
 	return 1;
 }
 
@@ -189,8 +193,8 @@ build(struct build *b, ws_oid typid, int depth, struct ws_heaptype *out)
 }
 
 int
-ws_heaptype_of(ws_oid typid, ws_type_fn lookup, void *arg, struct ws_arena *a, struct ws_heaptype *out,
-               struct ws_err *err)
+ws_heaptype_of(ws_oid typid, ws_type_fn lookup, void *arg, struct ws_arena *a,
+			   struct ws_heaptype *out, struct ws_err *err)
 {
 	struct build b = {lookup, arg, a, err, 0};
 

@@ -1,8 +1,9 @@
 /* jsonpath on disk (utils/jsonpath.h), printed as utils/adt/jsonpath.c does.
  *
- * A header (version, lax), then items: a byte with the type, padding to 4, offset of the next item in
- * the path (0 none), and what the type has: a text, a numeric, offsets of arguments.  Offsets count from the item and
- * go forward only.  Each item is printed once, so more than fit into the value are none. */
+ * A header (version, lax), then items: a byte with the type, padding to 4, offset of the next item
+ * in the path (0 none), and what the type has: a text, a numeric, offsets of arguments.  Offsets
+ * count from the item and go forward only.  Each item is printed once, so more than fit into the
+ * value are none. */
 #include <string.h>
 
 #include "heap-int.h"
@@ -11,13 +12,62 @@
 #define LAX     0x80000000u
 
 enum item_type {
-	T_NULL, T_STRING, T_NUMERIC, T_BOOL, T_AND, T_OR, T_NOT, T_IS_UNKNOWN, T_EQ, T_NE, T_LT, T_GT, T_LE, T_GE,
-	T_ADD, T_SUB, T_MUL, T_DIV, T_MOD, T_PLUS, T_MINUS, T_ANY_ARRAY, T_ANY_KEY, T_INDEX_ARRAY, T_ANY, T_KEY,
-	T_CURRENT, T_ROOT, T_VARIABLE, T_FILTER, T_EXISTS, T_TYPE, T_SIZE, T_ABS, T_FLOOR, T_CEILING, T_DOUBLE,
-	T_DATETIME, T_KEYVALUE, T_SUBSCRIPT, T_LAST, T_STARTS_WITH, T_LIKE_REGEX,
+	T_NULL,
+	T_STRING,
+	T_NUMERIC,
+	T_BOOL,
+	T_AND,
+	T_OR,
+	T_NOT,
+	T_IS_UNKNOWN,
+	T_EQ,
+	T_NE,
+	T_LT,
+	T_GT,
+	T_LE,
+	T_GE,
+	T_ADD,
+	T_SUB,
+	T_MUL,
+	T_DIV,
+	T_MOD,
+	T_PLUS,
+	T_MINUS,
+	T_ANY_ARRAY,
+	T_ANY_KEY,
+	T_INDEX_ARRAY,
+	T_ANY,
+	T_KEY,
+	T_CURRENT,
+	T_ROOT,
+	T_VARIABLE,
+	T_FILTER,
+	T_EXISTS,
+	T_TYPE,
+	T_SIZE,
+	T_ABS,
+	T_FLOOR,
+	T_CEILING,
+	T_DOUBLE,
+	T_DATETIME,
+	T_KEYVALUE,
+	T_SUBSCRIPT,
+	T_LAST,
+	T_STARTS_WITH,
+	T_LIKE_REGEX,
 	/* since 17 */
-	T_BIGINT, T_BOOLEAN, T_DATE, T_DECIMAL, T_INTEGER, T_NUMBER, T_STRING_FUNC, T_TIME, T_TIME_TZ, T_TIMESTAMP,
-	T_TIMESTAMP_TZ, T_COUNT
+	T_BIGINT,
+	T_BOOLEAN,
+	T_DATE,
+	T_DECIMAL,
+	T_INTEGER,
+	T_NUMBER,
+	T_STRING_FUNC,
+	T_TIME,
+	T_TIME_TZ,
+	T_TIMESTAMP,
+	T_TIMESTAMP_TZ,
+	T_COUNT
 };
 
 /* How a type is printed, its text, and for operators their priority. */
@@ -27,27 +77,59 @@ static const struct {
 	uint8_t form;
 	uint8_t priority;
 	const char *text;
-} types[T_COUNT] = {
-    [T_NULL] = {F_WORD, 6, "null"}, [T_STRING] = {F_OWN, 6, NULL}, [T_NUMERIC] = {F_OWN, 6, NULL},
-    [T_BOOL] = {F_OWN, 6, NULL}, [T_AND] = {F_BINARY, 1, " && "}, [T_OR] = {F_BINARY, 0, " || "},
-    [T_NOT] = {F_OWN, 6, NULL}, [T_IS_UNKNOWN] = {F_OWN, 6, NULL}, [T_EQ] = {F_BINARY, 2, " == "},
-    [T_NE] = {F_BINARY, 2, " != "}, [T_LT] = {F_BINARY, 2, " < "}, [T_GT] = {F_BINARY, 2, " > "},
-    [T_LE] = {F_BINARY, 2, " <= "}, [T_GE] = {F_BINARY, 2, " >= "}, [T_ADD] = {F_BINARY, 3, " + "},
-    [T_SUB] = {F_BINARY, 3, " - "}, [T_MUL] = {F_BINARY, 4, " * "}, [T_DIV] = {F_BINARY, 4, " / "},
-    [T_MOD] = {F_BINARY, 4, " % "}, [T_PLUS] = {F_UNARY, 5, "+"}, [T_MINUS] = {F_UNARY, 5, "-"},
-    [T_ANY_ARRAY] = {F_WORD, 6, "[*]"}, [T_ANY_KEY] = {F_OWN, 6, NULL}, [T_INDEX_ARRAY] = {F_OWN, 6, NULL},
-    [T_ANY] = {F_OWN, 6, NULL}, [T_KEY] = {F_OWN, 6, NULL}, [T_CURRENT] = {F_WORD, 6, "@"},
-    [T_ROOT] = {F_WORD, 6, "$"}, [T_VARIABLE] = {F_OWN, 6, NULL}, [T_FILTER] = {F_OWN, 6, NULL},
-    [T_EXISTS] = {F_OWN, 6, NULL}, [T_TYPE] = {F_WORD, 6, ".type()"}, [T_SIZE] = {F_WORD, 6, ".size()"},
-    [T_ABS] = {F_WORD, 6, ".abs()"}, [T_FLOOR] = {F_WORD, 6, ".floor()"}, [T_CEILING] = {F_WORD, 6, ".ceiling()"},
-    [T_DOUBLE] = {F_WORD, 6, ".double()"}, [T_DATETIME] = {F_METHOD, 6, ".datetime("},
-    [T_KEYVALUE] = {F_WORD, 6, ".keyvalue()"}, [T_LAST] = {F_WORD, 6, "last"},
-    [T_STARTS_WITH] = {F_BINARY, 2, " starts with "}, [T_LIKE_REGEX] = {F_OWN, 6, NULL},
-    [T_BIGINT] = {F_WORD, 6, ".bigint()"}, [T_BOOLEAN] = {F_WORD, 6, ".boolean()"}, [T_DATE] = {F_WORD, 6, ".date()"},
-    [T_DECIMAL] = {F_OWN, 6, NULL}, [T_INTEGER] = {F_WORD, 6, ".integer()"}, [T_NUMBER] = {F_WORD, 6, ".number()"},
-    [T_STRING_FUNC] = {F_WORD, 6, ".string()"}, [T_TIME] = {F_METHOD, 6, ".time("},
-    [T_TIME_TZ] = {F_METHOD, 6, ".time_tz("}, [T_TIMESTAMP] = {F_METHOD, 6, ".timestamp("},
-    [T_TIMESTAMP_TZ] = {F_METHOD, 6, ".timestamp_tz("}};
+} types[T_COUNT] = {[T_NULL] = {F_WORD, 6, "null"},
+					[T_STRING] = {F_OWN, 6, NULL},
+					[T_NUMERIC] = {F_OWN, 6, NULL},
+					[T_BOOL] = {F_OWN, 6, NULL},
+					[T_AND] = {F_BINARY, 1, " && "},
+					[T_OR] = {F_BINARY, 0, " || "},
+					[T_NOT] = {F_OWN, 6, NULL},
+					[T_IS_UNKNOWN] = {F_OWN, 6, NULL},
+					[T_EQ] = {F_BINARY, 2, " == "},
+					[T_NE] = {F_BINARY, 2, " != "},
+					[T_LT] = {F_BINARY, 2, " < "},
+					[T_GT] = {F_BINARY, 2, " > "},
+					[T_LE] = {F_BINARY, 2, " <= "},
+					[T_GE] = {F_BINARY, 2, " >= "},
+					[T_ADD] = {F_BINARY, 3, " + "},
+					[T_SUB] = {F_BINARY, 3, " - "},
+					[T_MUL] = {F_BINARY, 4, " * "},
+					[T_DIV] = {F_BINARY, 4, " / "},
+					[T_MOD] = {F_BINARY, 4, " % "},
+					[T_PLUS] = {F_UNARY, 5, "+"},
+					[T_MINUS] = {F_UNARY, 5, "-"},
+					[T_ANY_ARRAY] = {F_WORD, 6, "[*]"},
+					[T_ANY_KEY] = {F_OWN, 6, NULL},
+					[T_INDEX_ARRAY] = {F_OWN, 6, NULL},
+					[T_ANY] = {F_OWN, 6, NULL},
+					[T_KEY] = {F_OWN, 6, NULL},
+					[T_CURRENT] = {F_WORD, 6, "@"},
+					[T_ROOT] = {F_WORD, 6, "$"},
+					[T_VARIABLE] = {F_OWN, 6, NULL},
+					[T_FILTER] = {F_OWN, 6, NULL},
+					[T_EXISTS] = {F_OWN, 6, NULL},
+					[T_TYPE] = {F_WORD, 6, ".type()"},
+					[T_SIZE] = {F_WORD, 6, ".size()"},
+					[T_ABS] = {F_WORD, 6, ".abs()"},
+					[T_FLOOR] = {F_WORD, 6, ".floor()"},
+					[T_CEILING] = {F_WORD, 6, ".ceiling()"},
+					[T_DOUBLE] = {F_WORD, 6, ".double()"},
+					[T_DATETIME] = {F_METHOD, 6, ".datetime("},
+					[T_KEYVALUE] = {F_WORD, 6, ".keyvalue()"},
+					[T_LAST] = {F_WORD, 6, "last"},
+					[T_STARTS_WITH] = {F_BINARY, 2, " starts with "},
+					[T_LIKE_REGEX] = {F_OWN, 6, NULL},
+					[T_BIGINT] = {F_WORD, 6, ".bigint()"},
+					[T_BOOLEAN] = {F_WORD, 6, ".boolean()"},
+					[T_DATE] = {F_WORD, 6, ".date()"},
+					[T_DECIMAL] = {F_OWN, 6, NULL},
+					[T_INTEGER] = {F_WORD, 6, ".integer()"},
+					[T_NUMBER] = {F_WORD, 6, ".number()"},
+					[T_STRING_FUNC] = {F_WORD, 6, ".string()"},
+					[T_TIME] = {F_METHOD, 6, ".time("},
+					[T_TIME_TZ] = {F_METHOD, 6, ".time_tz("},
+					[T_TIMESTAMP] = {F_METHOD, 6, ".timestamp("},
+					[T_TIMESTAMP_TZ] = {F_METHOD, 6, ".timestamp_tz("}};
 
 /* What is still to be printed: an item, a text, or the end of a like_regex. */
 struct task {
