@@ -100,7 +100,12 @@ check_source() {
   [[ $recovery == f ]] || finding "warning: source is a standby; init needs a primary for the initial load"
   [[ $(source_setting wal_level) == logical ]] || problem "source has wal_level=$(source_setting wal_level); set wal_level=logical and restart it"
   [[ $(source_setting full_page_writes) == on ]] || problem "source has full_page_writes=off; a base backup needs it on"
-  [[ $ENCODING == UTF8 ]] || finding "warning: database encoding is $ENCODING; text is passed on as it is"
+  case $ENCODING in
+  UTF8) ;;
+  SQL_ASCII) finding "warning: database encoding is SQL_ASCII; text is passed on as it is" ;;
+  MULE_INTERNAL) finding "warning: database encoding is MULE_INTERNAL, which cannot be converted to UTF-8" ;;
+  *) finding "database encoding is $ENCODING; text is converted to UTF-8" ;;
+  esac
   check_source_resources
   check_source_rights
   check_source_tables

@@ -57,7 +57,9 @@ struct ws_c_column {
 	/* The value of rows that are older than the column (attmissingval), as text under the settings
 	 * of ws_value_text; only with WS_COL_MISSING. */
 	const char *missing;
-	uint16_t nlabels;    /* enum labels in order, for the destination's type */
+	/* Enum labels in order, for the destination's type.  Of any other column that can be part of a
+	 * key: the labels of enums within, and a text for each composite, that its text depends on. */
+	uint16_t nlabels;
 	const char **labels;
 };
 

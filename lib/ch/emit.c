@@ -215,6 +215,10 @@ on_schema(struct ws_emit *e, const struct ws_change *c, const struct ws_change_r
 		return 0;
 	if (table_for(e, h, rel, c->schema.what != 'D' ? BIND_SCHEMA : BIND_NOT, &t, err) != 0)
 		return -1;
+	const struct ws_c_relation *before = ws_change_relation(r, c->schema.old_handle);
+
+	if (t && c->schema.what == 'A' && before && ch_check_key_text(t, before, rel, err) != 0)
+		return -1;
 	return t && c->schema.what == 'D' ? emit_drop(e, t, err) : 0;
 }
 

@@ -19,10 +19,63 @@ column_flags(const struct ws_attr *a)
 	return flags;
 }
 
+/* ---- what the text of a key depends on beside the value ---- */
+
+struct labels {
+	struct ws_arena *arena;
+	const char **v;
+	size_t n;
+};
+
+#define MAX_LABELS UINT16_MAX
+
 static void
-column(const struct ws_heapcol *c, struct ws_arena *a, struct ws_c_column *out)
+add_label(struct labels *l, const char *s)
+{
+	if (l->n == MAX_LABELS)
+		return;
+	if ((l->n & (l->n - 1)) == 0) {
+		const char **v = ws_arena_alloc(l->arena, (l->n ? l->n * 2 : 1) * sizeof *v);
+
+		if (l->n)
+			memcpy(v, l->v, l->n * sizeof *v);
+		l->v = v;
+	}
+	l->v[l->n++] = s;
+}
+
+/* Labels of enums, and for a composite a text of its attributes: if one that was there is missing later,
+ * values are written in another way, and a key would not be found. */
+static void
+collect(const struct ws_heaptype *t, struct labels *l)
+{
+	const struct ws_type *e = t->enum_;
+
+	for (int i = 0; e && i < e->nlabels; i++)
+		add_label(l, e->labels[i].label);
+	if (t->row) {
+		struct ws_buf s = {0};
+
+		ws_buf_puts(&s, "(");
+		for (int i = 0; i < t->row->natts; i++)
+			if (!(t->row->attrs[i].flags & WS_ATT_DROPPED))
+				ws_buf_printf(&s, "%s%s", s.len > 1 ? "," : "", t->row->attrs[i].typname);
+		ws_buf_puts(&s, ")");
+		add_label(l, ws_arena_strdup(l->arena, ws_buf_cstr(&s)));
+		ws_buf_free(&s);
+		for (int i = 0; i < t->row->natts; i++)
+			if (t->sub[i].codec)
+				collect(&t->sub[i], l);
+	} else if (t->sub && !e) {
+		collect(t->sub, l);
+	}
+}
+
+static void
+column(const struct ws_heapcol *c, bool key, struct ws_arena *a, struct ws_c_column *out)
 {
 	const struct ws_type *e = c->type.enum_;
+	struct labels found = {.arena = a};
 
 	out->name = c->attr->name;
 	out->attnum = c->attnum;
@@ -33,6 +86,11 @@ column(const struct ws_heapcol *c, struct ws_arena *a, struct ws_c_column *out)
 	out->typmod = c->attr->typmod;
 	out->typname = c->attr->typname;
 	out->missing = c->attr->missing;
+	if (!e && key) {
+		collect(&c->type, &found);
+		out->nlabels = (uint16_t)found.n;
+		out->labels = found.v;
+	}
 	if (!e)
 		return;
 	out->nlabels = (uint16_t)e->nlabels;
@@ -62,5 +120,7 @@ ws_heapdesc_relation(const struct ws_heapdesc *d, const struct ws_rel *root, uin
 	};
 	out->cols = ws_arena_zalloc(a, d->ncols * sizeof *out->cols);
 	for (uint16_t i = 0; i < d->ncols; i++)
-		column(&d->cols[i], a, &out->cols[i]);
+		column(&d->cols[i],
+			   r->replident == 'f' || d->cols[i].attr->flags & (WS_ATT_IDENTITY | WS_ATT_PKEY), a,
+			   &out->cols[i]);
 }

@@ -155,8 +155,8 @@ changes() {
 # ---- rules, restart ----
 
 rules() {
-  setup 'CREATE TABLE a (i int, secret text, p point, l int); CREATE TABLE b (i int); CREATE TABLE c (i int, p point)'
-  sql pg "INSERT INTO a VALUES (1, 'x', NULL, 2), (2, NULL, '(1,2)', 3)" 'INSERT INTO b VALUES (1)' \
+  setup 'CREATE TABLE a (i int, secret text, p pg_snapshot, l int); CREATE TABLE b (i int); CREATE TABLE c (i int, p pg_snapshot)'
+  sql pg "INSERT INTO a VALUES (1, 'x', NULL, 2), (2, NULL, '1:2:', 3)" 'INSERT INTO b VALUES (1)' \
     'INSERT INTO c VALUES (1, NULL)'
   capture
   status_is 3 'a value of a type that is not decoded' copy

@@ -184,7 +184,7 @@ stops_all() {
   resume 'a numeric NaN as NULL' 'table stop.d unfit=null'
   is "$(ch 'SELECT id, n FROM app.stop_d FINAL WHERE id IN (3, 4) ORDER BY id FORMAT TSV' | tr '\n\t' '; ')" '3 1.5;4 \N;' 'a numeric NaN as NULL'
   sql src/app 'UPDATE stop.d SET n = 2 WHERE id = 4'
-  stops emit type_unsupported 'an unsupported type' 'CREATE TABLE stop.u (id int PRIMARY KEY, p point)' "INSERT INTO stop.u VALUES (1, NULL), (2, '(1,2)')" || return
+  stops emit type_unsupported 'an unsupported type' 'CREATE TABLE stop.u (id int PRIMARY KEY, p pg_snapshot)' "INSERT INTO stop.u VALUES (1, NULL), (2, '1:2:')" || return
   sql src/app 'DELETE FROM stop.u WHERE id = 2'
   goes_on 'an unsupported type in hexadecimal' 'table stop.u unsupported=hex'
   stops emit keyless 'a table without a key' 'CREATE TABLE stop.k (a int, b text)' "INSERT INTO stop.k VALUES (1, 'x')" || return
@@ -200,6 +200,14 @@ stops_all() {
   echo 'WS_DECODE_TOAST_MISSING=absent' >>"$S/walshadow.conf"
   resume 'the table with the TOAST value excluded' 'exclude stop.t'
   sql src/app 'DROP TABLE stop.t'
+  stops emit key_text_changed 'a label of a key is renamed' "CREATE TYPE stop.e AS ENUM ('a', 'b')" 'CREATE TYPE stop.c AS (x int, e stop.e)' \
+    'CREATE TABLE stop.el (k stop.e PRIMARY KEY, v int)' 'CREATE TABLE stop.ec (k stop.c PRIMARY KEY, v int)' \
+    "INSERT INTO stop.el VALUES ('a', 1)" "INSERT INTO stop.ec VALUES ('(1,a)', 1)" "ALTER TYPE stop.e ADD VALUE 'z'" "ALTER TYPE stop.e RENAME VALUE 'a' TO 'c'" || return
+  resume 'the tables with that key excluded' 'exclude stop.el' 'exclude stop.ec'
+  stops emit key_text_changed 'a composite of a key changes' 'CREATE TYPE stop.r AS (x int)' 'CREATE TABLE stop.er (k stop.r PRIMARY KEY, v int)' \
+    "INSERT INTO stop.er VALUES ('(1)', 1)" 'ALTER TYPE stop.r ADD ATTRIBUTE y int' || return
+  resume 'the table with that key excluded' 'exclude stop.er'
+  sql src/app 'DROP TABLE stop.el, stop.ec, stop.er'
   STEP='after all stops'
   drained && compare_tables '^stop$'
 }
@@ -216,14 +224,15 @@ all() {
   sql src/other 'CREATE TABLE noise (id int, v text)'
   # The same values by the initial load.
   # shellcheck disable=SC2053 # WS_SQL is a pattern
-  if [[ 10-types.sql == $WS_SQL ]]; then
-    sed 's/s10/s00/g' "$TOP/tests/it/data/350/10-types.sql" >"$T/load.sql"
-    sql src/app 'CREATE SCHEMA s00' && sql src/app <"$T/load.sql" || fail 'SQL before the load'
-  fi
+  for f in 10 11; do
+    [[ $f-types.sql == $WS_SQL ]] || continue
+    sed "s/s$f/s0${f#1}/g" "$TOP/tests/it/data/350/$f-types.sql" >"$T/load.sql"
+    sql src/app "CREATE SCHEMA s0${f#1}" && sql src/app <"$T/load.sql" || fail 'SQL before the load'
+  done
   echo 'table *' >"$T/routes"
   ok 'set up' pipe_init src/app --routes "$T/routes" || return
   STEP='loaded'
-  compare_tables '^s00'
+  compare_tables '^s0'
   for f in "$TOP"/tests/it/data/350/$WS_SQL; do
     [ ! -f "$f" ] || run_file "$f" || leave_out "$f" || return
   done

@@ -17,7 +17,7 @@ pg_to_ch_compare() {
     return
   fi
   if ! sql "$server" "SET TimeZone = 'UTC'" "SET DateStyle = 'ISO'" "SET IntervalStyle = 'postgres'" \
-    "SET client_encoding = 'UTF8'" "SELECT $CMP_PG FROM $table WHERE $where" >"$a" 2>"$a.err"; then
+    "SET client_encoding = 'UTF8'" "SET lc_monetary = 'C'" "SELECT $CMP_PG FROM $table WHERE $where" >"$a" 2>"$a.err"; then
     fail "$desc" "source: $(cat "$a.err")"
     return
   fi
@@ -176,6 +176,21 @@ cmp_value() {
   bytea:String* | bytea:FixedString*)
     p="encode($pg, 'hex')"
     c="lower(hex($v))"
+    ;;
+  money:Decimal*)
+    p="trim_scale($pg::numeric)::text"
+    c="toString($v)"
+    ;;
+  reg*:UInt*)
+    p="$pg::oid::text"
+    c="toString($v)"
+    ;;
+  hstore:Map*)
+    # As PostgreSQL prints it; keys are in its order.
+    p="format('%s', $pg)"
+    c="arrayStringConcat(arrayMap((k, x) -> concat('\"', replaceAll(replaceAll(k, '\\\\', '\\\\\\\\'), '\"', '\\\\\"'),
+      '\"=>', if(isNull(x), 'NULL', concat('\"', replaceAll(replaceAll(assumeNotNull(x), '\\\\', '\\\\\\\\'), '\"', '\\\\\"'), '\"'))),
+      mapKeys($ch), mapValues($ch)), ', ')"
     ;;
   bool:Bool*)
     p="$pg::text"

@@ -1,0 +1,56 @@
+/* Keys whose text changes without a row being written: a label is renamed, a composite type gets or loses
+ * attributes; see lib/ch/emit.h. */
+#include <string.h>
+
+#include "lib/ch/emit.h"
+
+static bool
+has_label(const struct ws_c_column *c, const char *label)
+{
+	for (uint16_t i = 0; i < c->nlabels; i++)
+		if (!strcmp(c->labels[i], label))
+			return true;
+	return false;
+}
+
+/* Each label that was there must still be: those that came change no value that is there. */
+static bool
+same_text(const struct ws_c_column *before, const struct ws_c_column *after)
+{
+	for (uint16_t i = 0; i < before->nlabels; i++)
+		if (!has_label(after, before->labels[i]))
+			return false;
+	return true;
+}
+
+static const struct ws_c_column *
+find(const struct ws_c_relation *rel, int16_t attnum)
+{
+	for (uint16_t i = 0; i < rel->ncols; i++)
+		if (rel->cols[i].attnum == attnum)
+			return &rel->cols[i];
+	return NULL;
+}
+
+int
+ch_check_key_text(const struct ch_tab *t, const struct ws_c_relation *before,
+				  const struct ws_c_relation *after, struct ws_err *err)
+{
+	bool key[WS_CHANGE_MAX_COLS], has = ch_rel_key(after, key);
+
+	if (t->route.deletes == WS_DEL_HISTORY || (!has && t->route.keyless != WS_KEYLESS_ALL))
+		return 0;
+	for (uint16_t i = 0; i < after->ncols; i++) {
+		const struct ws_c_column *b = find(before, after->cols[i].attnum);
+
+		if ((has && !key[i]) || !b || b->typid != after->cols[i].typid ||
+			same_text(b, &after->cols[i]))
+			continue;
+		return ws_err_op(err, "key_text_changed",
+						 "table %s.%s: the type of key column %s writes its values in another way now "
+						 "(a label or an attribute changed): rows that are there would stay beside new "
+						 "ones; load the table again",
+						 after->nspname, after->name, after->cols[i].name);
+	}
+	return 0;
+}
