@@ -223,6 +223,7 @@ failures() {
   like "$ERR" 'no table nosuch' 'is named'
   status_is 2 '--jobs 0' copy -j 0
   status_is 2 '--load all' copy --load all
+  status_is 2 'a bad size' copy --max-value 3x
   status_is 2 'no consumer' copy --consumer other
   status_is 2 'a file of rules that is not there' copy --routes "$T/nosuch"
   status_is 2 'another database' ws-copy --state "$state" --consumer main -d "$(pg_conninfo pg template1)"

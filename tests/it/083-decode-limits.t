@@ -118,6 +118,7 @@ major() {
   status_is 2 'a database is needed' ws-decode --catalog "$T/cat" "$T/a/pg_wal"
   status_is 2 'a bad LSN' decode -s 0/Z "$T/a/pg_wal"
   status_is 2 'a bad size' decode -m 12x "$T/a/pg_wal"
+  status_is 2 'a limit that is none' decode --max-value 10 "$T/a/pg_wal"
   status_is 2 'a bad format' decode -F xml "$T/a/pg_wal"
   status_is 2 'a bad word' decode --toast-missing maybe "$T/a/pg_wal"
   status_is 2 'no WAL' decode

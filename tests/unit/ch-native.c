@@ -258,6 +258,81 @@ test_array_after_refusal(void **state)
 	col_close(&x);
 }
 
+/* Types that have PostgreSQL's text in the stream. */
+static void
+test_other(void **state)
+{
+	(void)state;
+	bytes_are("Map(String, String)", WS_K_OTHER, 0, "\"a\"=>\"1\", \"q\\\"\"=>\"x\\\\\"", "0200000000000000" "0161" "027122" "0131" "02785c");
+	bytes_are("Map(LowCardinality(String), Nullable(String))", WS_K_OTHER, 0, "\"a\"=>NULL, \"\"=>\"\"",
+	          "0200000000000000" "0161" "00" "0100" "00" "00");
+	bytes_are("Map(String, String)", WS_K_OTHER, 0, "", "0000000000000000");
+	refused("Map(String, String)", WS_K_OTHER, 0, "\"a\"=>NULL");
+	refused("Map(String, String)", WS_K_OTHER, 0, "\"a\"=>\"1\", \"b\"");
+	refused("Map(String, String)", WS_K_OTHER, 0, "{1,2}");
+	clamped("Map(String, String)", WS_K_OTHER, "\"a\"=>NULL", "0100000000000000" "0161" "00");
+	bytes_are("Decimal(19, 2)", WS_K_OTHER, 0, "-$1,234.50", "c61dfeffffffffffffffffffffffffff");
+	bytes_are("Decimal(19, 2)", WS_K_OTHER, 0, "$92,233,720,368,547,758.07", "ffffffffffffff7f0000000000000000");
+	refused("Decimal(4, 2)", WS_K_OTHER, 0, "$1,234.50");
+	refused("Decimal(19, 2)", WS_K_OTHER, 0, "12.5");
+	bytes_are("UInt64", WS_K_NUMERIC, 0, "18446744073709551615", "ffffffffffffffff");
+	bytes_are("IPv6", WS_K_OTHER, 0, "::1", "00000000000000000000000000000001");
+	clamped("IPv6", WS_K_OTHER, "1.2.3.4", "00000000000000000000ffff01020304");
+	refused("IPv4", WS_K_OTHER, 0, "1.2.3.0/24");
+}
+
+/* An element that does not fit is NULL by itself, and counted. */
+static void
+test_array_elements_null(void **state)
+{
+	char got[400];
+	struct col x;
+
+	(void)state;
+	col_open(&x, "Array(Nullable(Decimal(4, 2)))", WS_K_ARRAY, WS_K_NUMERIC, WS_UNFIT_NULL);
+	assert_int_equal(add(&x, WS_K_ARRAY, WS_K_NUMERIC, "{NaN,1.5,1000}"), 0);
+	assert_int_equal(x.policy, 2);
+	hex_of(&x.c, got);
+	assert_string_equal(got, "0300000000000000" "010001" "000000009600000000000000");
+	col_close(&x);
+	col_open(&x, "Array(Decimal(4, 2))", WS_K_ARRAY, WS_K_NUMERIC, WS_UNFIT_NULL);
+	assert_int_equal(add(&x, WS_K_ARRAY, WS_K_NUMERIC, "{NaN,1.5}"), -1);
+	assert_int_equal(ch_col_bytes(&x.c), 0);
+	col_close(&x);
+}
+
+static void
+default_is(ws_oid typid, enum ws_kind kind, enum ws_kind elem, int32_t typmod, unsigned flags, enum ws_unfit unfit, const char *want)
+{
+	struct ws_c_column col = {.name = "c", .kind = (uint8_t)kind, .elem_kind = (uint8_t)elem, .typid = typid, .typmod = typmod, .flags = (uint8_t)flags};
+	struct ws_route route = {.unfit = unfit};
+	struct ws_buf b = {0};
+
+	ch_type_default(&col, &route, &lim, false, &b);
+	assert_string_equal(ws_buf_cstr(&b), want);
+	ws_buf_free(&b);
+}
+
+static void
+test_defaults(void **state)
+{
+	int32_t n62 = ((6 << 16) | 2) + 4;
+
+	(void)state;
+	default_is(790, WS_K_OTHER, 0, -1, WS_COL_NOTNULL, WS_UNFIT_STOP, "Decimal(19, 2)");
+	default_is(791, WS_K_ARRAY, WS_K_OTHER, -1, WS_COL_NOTNULL, WS_UNFIT_STOP, "Array(Nullable(Decimal(19, 2)))");
+	default_is(5069, WS_K_NUMERIC, 0, -1, 0, WS_UNFIT_STOP, "Nullable(UInt64)");
+	default_is(271, WS_K_ARRAY, WS_K_NUMERIC, -1, WS_COL_NOTNULL, WS_UNFIT_STOP, "Array(Nullable(UInt64))");
+	default_is(5069, WS_K_NUMERIC, 0, -1, 0, WS_UNFIT_TEXT, "Nullable(UInt64)");
+	default_is(1700, WS_K_NUMERIC, 0, n62, 0, WS_UNFIT_STOP, "Nullable(Decimal(6, 2))");
+	default_is(1700, WS_K_NUMERIC, 0, n62, 0, WS_UNFIT_TEXT, "Nullable(String)");
+	default_is(1700, WS_K_NUMERIC, 0, -1, 0, WS_UNFIT_STOP, "Nullable(String)");
+	default_is(600, WS_K_OTHER, 0, -1, 0, WS_UNFIT_STOP, "Nullable(String)");
+	default_is(2205, WS_K_OID, 0, -1, 0, WS_UNFIT_STOP, "Nullable(UInt32)");
+	default_is(1007, WS_K_ARRAY, WS_K_INT4, -1, 0, WS_UNFIT_STOP, "Nullable(String)");
+	default_is(1082, WS_K_DATE, 0, -1, WS_COL_NOTNULL, WS_UNFIT_CLAMP, "Date32");
+}
+
 static void
 test_head(void **state)
 {
@@ -281,7 +356,7 @@ test_head(void **state)
 static void
 test_types(void **state)
 {
-	static const char *const bad[] = {"", "Foo", "Map(String, String)", "Tuple(Int8)", "Nullable(", "Nullable(Nullable(Int8))",
+	static const char *const bad[] = {"", "Foo", "Map(String)", "Map(String, String", "Nullable(Map(String, String))", "Tuple(Int8)", "Nullable(", "Nullable(Nullable(Int8))",
 	                                  "Nullable(Array(Int8))", "Decimal(77, 0)", "Decimal(4, 5)", "Int32 x", "Enum8('a)", "DateTime64(10)",
 	                                  "AggregateFunction(sum, Int8)", "FixedString(0)"};
 	struct ws_arena a = {0};
@@ -315,7 +390,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_fixed), cmocka_unit_test(test_decimal), cmocka_unit_test(test_ranges),
 	    cmocka_unit_test(test_strings), cmocka_unit_test(test_arrays), cmocka_unit_test(test_array_after_refusal),
-	    cmocka_unit_test(test_head), cmocka_unit_test(test_types)};
+	    cmocka_unit_test(test_head), cmocka_unit_test(test_types), cmocka_unit_test(test_other),
+	    cmocka_unit_test(test_array_elements_null), cmocka_unit_test(test_defaults)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
