@@ -18,14 +18,18 @@ static char *state, *consumer, *conninfo, *routes_file, *load, *max_value;
 static int jobs = 2;
 
 static const struct poptOption options[] = {
-    {"state", 0, POPT_ARG_STRING, &state, 0, "state directory (default: environment WALSHADOW_STATE)", "DIR"},
-    {"consumer", 0, POPT_ARG_STRING, &consumer, 0, "name of the consumer", "NAME"},
-    {"dbname", 'd', POPT_ARG_STRING, &conninfo, 0, "connection string of the source", "CONNINFO"},
-    {"routes", 0, POPT_ARG_STRING, &routes_file, 0, "table rules, ws-routes(5) (default: DIR/routes when it exists)", "FILE"},
-    {"jobs", 'j', POPT_ARG_INT, &jobs, 0, "tables read side by side (default: 2)", "N"},
-    {"max-value", 0, POPT_ARG_STRING, &max_value, 0, "longest value; a longer one stops (default: 256MB)", "SIZE"},
-    {"load", 0, POPT_ARG_STRING, &load, 0, "copy or none, for tables whose rule does not say (default: copy)", "MODE"},
-    POPT_TABLEEND};
+	{"state", 0, POPT_ARG_STRING, &state, 0,
+	 "state directory (default: environment WALSHADOW_STATE)", "DIR"},
+	{"consumer", 0, POPT_ARG_STRING, &consumer, 0, "name of the consumer", "NAME"},
+	{"dbname", 'd', POPT_ARG_STRING, &conninfo, 0, "connection string of the source", "CONNINFO"},
+	{"routes", 0, POPT_ARG_STRING, &routes_file, 0,
+	 "table rules, ws-routes(5) (default: DIR/routes when it exists)", "FILE"},
+	{"jobs", 'j', POPT_ARG_INT, &jobs, 0, "tables read side by side (default: 2)", "N"},
+	{"max-value", 0, POPT_ARG_STRING, &max_value, 0,
+	 "longest value; a longer one stops (default: 256MB)", "SIZE"},
+	{"load", 0, POPT_ARG_STRING, &load, 0,
+	 "copy or none, for tables whose rule does not say (default: copy)", "MODE"},
+	POPT_TABLEEND};
 
 struct job {
 	struct ws_copy_opts o;

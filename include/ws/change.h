@@ -194,8 +194,9 @@ struct ws_change_reader;
 struct ws_change_reader *ws_change_reader_new(void);
 void ws_change_reader_free(struct ws_change_reader *r);
 /* From here on texts, names and labels come in UTF-8, whatever the database's encoding; those of
- * SQL_ASCII as they are.  A text that is not valid in its encoding is an error (reason=invalid_encoding),
- * an encoding that is not known here one of the identity frame (reason=encoding). */
+ * SQL_ASCII as they are.  A text that is not valid in its encoding is an error
+ * (reason=invalid_encoding), an encoding that is not known here one of the identity frame
+ * (reason=encoding). */
 void ws_change_reader_utf8(struct ws_change_reader *r);
 /* Room for at least n bytes to read(2) into; then tell how many came.  Compacts: pointers of
  * earlier events end here. */

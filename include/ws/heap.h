@@ -140,18 +140,19 @@ struct ws_heaptype {
 	const struct ws_type *enum_; /* enum, domain over or array of one: its labels; else NULL */
 	bool reg; /* regclass and its like, or an array: an oid here, a name in the server's text */
 	/* private */
-	uint8_t mask; /* alignment - 1 */
-	int16_t len;  /* attlen */
-	char delim;   /* between elements of an array of this */
-	const struct ws_codec *codec;  /* NULL when unsupported */
-	const struct ws_heaptype *sub; /* of an array, a range, a multirange; of a composite one an attribute */
-	const struct ws_rel *row;      /* of a composite */
+	uint8_t mask;                 /* alignment - 1 */
+	int16_t len;                  /* attlen */
+	char delim;                   /* between elements of an array of this */
+	const struct ws_codec *codec; /* NULL when unsupported */
+	const struct ws_heaptype
+		*sub; /* of an array, a range, a multirange; of a composite one an attribute */
+	const struct ws_rel *row; /* of a composite */
 };
 
 /* Domains are resolved to their base.  A type that is not known or not decoded, or made of such,
  * gives WS_K_UNSUPPORTED and 0.  -1 only when lookup fails.  Types in types are in the arena. */
-int ws_heaptype_of(ws_oid typid, ws_type_fn lookup, void *arg, struct ws_arena *a, struct ws_heaptype *out,
-                   struct ws_err *err);
+int ws_heaptype_of(ws_oid typid, ws_type_fn lookup, void *arg, struct ws_arena *a,
+				   struct ws_heaptype *out, struct ws_err *err);
 
 /* ---- descriptors ---- */
 
@@ -192,7 +193,7 @@ struct ws_heapenv {
 	struct ws_arena *arena; /* for values that are not in the tuple as they are */
 	ws_toast_fn toast;      /* NULL: external values are absent */
 	void *toast_arg;
-	uint32_t max_value;     /* bytes of a value, stored or decoded; 0: WS_VALUE_MAX */
+	uint32_t max_value; /* bytes of a value, stored or decoded; 0: WS_VALUE_MAX */
 };
 
 /* Fills out[0 .. desc->ncols - 1].  Values point into the tuple, the arena, the desc or the bytes

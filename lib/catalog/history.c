@@ -324,7 +324,8 @@ ws_cathist_type(struct ws_cathist *h, ws_oid db, ws_oid oid, ws_lsn lsn, struct 
 		rc = 0;
 	}
 	read_end(h);
-	if (rc == 1 && (*out)->typtype == 'c' && ws_cathist_rel(h, db, (*out)->relid, lsn, &(*out)->row, err) < 0) {
+	if (rc == 1 && (*out)->typtype == 'c' &&
+		ws_cathist_rel(h, db, (*out)->relid, lsn, &(*out)->row, err) < 0) {
 		ws_type_free(*out);
 		*out = NULL;
 		rc = -1;

@@ -1,5 +1,5 @@
-/* Keys whose text changes without a row being written: a label is renamed, a composite type gets or loses
- * attributes; see lib/ch/emit.h. */
+/* Keys whose text changes without a row being written: a label is renamed, a composite type gets or
+ * loses attributes; see lib/ch/emit.h. */
 #include <string.h>
 
 #include "lib/ch/emit.h"
@@ -46,11 +46,12 @@ ch_check_key_text(const struct ch_tab *t, const struct ws_c_relation *before,
 		if ((has && !key[i]) || !b || b->typid != after->cols[i].typid ||
 			same_text(b, &after->cols[i]))
 			continue;
-		return ws_err_op(err, "key_text_changed",
-						 "table %s.%s: the type of key column %s writes its values in another way now "
-						 "(a label or an attribute changed): rows that are there would stay beside new "
-						 "ones; load the table again",
-						 after->nspname, after->name, after->cols[i].name);
+		return ws_err_op(
+			err, "key_text_changed",
+			"table %s.%s: the type of key column %s writes its values in another way now "
+			"(a label or an attribute changed): rows that are there would stay beside new "
+			"ones; load the table again",
+			after->nspname, after->name, after->cols[i].name);
 	}
 	return 0;
 }

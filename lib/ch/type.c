@@ -204,7 +204,8 @@ parse_args(struct tp *p, const char *name, size_t n, struct ch_type *t, int dept
 		t->base = CH_MAP;
 		t->elem = ws_arena_zalloc(p->a, sizeof *t->elem);
 		t->value = ws_arena_zalloc(p->a, sizeof *t->value);
-		if (parse(p, t->elem, depth + 1) != 0 || !take(p, ',') || parse(p, t->value, depth + 1) != 0)
+		if (parse(p, t->elem, depth + 1) != 0 || !take(p, ',') ||
+			parse(p, t->value, depth + 1) != 0)
 			return fail(p);
 		return closed(p);
 	}
@@ -333,7 +334,8 @@ ch_type_widens(const struct ch_type *from, const struct ch_type *to)
 	if (from->nullable && !to->nullable)
 		return false;
 	if (from->base == CH_MAP || to->base == CH_MAP)
-		return from->base == to->base && ch_type_widens(from->elem, to->elem) && ch_type_widens(from->value, to->value);
+		return from->base == to->base && ch_type_widens(from->elem, to->elem) &&
+			   ch_type_widens(from->value, to->value);
 	if (from->base == CH_ARRAY || to->base == CH_ARRAY)
 		return from->base == to->base && ch_type_widens(from->elem, to->elem);
 	switch (to->base) {

@@ -6,9 +6,26 @@
 #include "ws/routes.h"
 
 enum ch_base {
-	CH_BOOL, CH_INT, CH_UINT, CH_FLOAT, CH_DECIMAL, CH_STRING, CH_FIXED, CH_DATE, CH_DATE32,
-	CH_DATETIME, CH_DATETIME64, CH_TIME, CH_TIME64, CH_UUID, CH_IPV4, CH_IPV6, CH_ENUM, CH_JSON,
-	CH_ARRAY, CH_MAP
+	CH_BOOL,
+	CH_INT,
+	CH_UINT,
+	CH_FLOAT,
+	CH_DECIMAL,
+	CH_STRING,
+	CH_FIXED,
+	CH_DATE,
+	CH_DATE32,
+	CH_DATETIME,
+	CH_DATETIME64,
+	CH_TIME,
+	CH_TIME64,
+	CH_UUID,
+	CH_IPV4,
+	CH_IPV6,
+	CH_ENUM,
+	CH_JSON,
+	CH_ARRAY,
+	CH_MAP
 };
 
 struct ch_label {
@@ -23,8 +40,8 @@ struct ch_type {
 	bool nullable;
 	int precision;  /* Decimal */
 	int scale;      /* Decimal, DateTime64, Time64: digits after the point */
-	struct ch_type *elem;  /* of an Array; of a Map its keys */
-	struct ch_type *value; /* of a Map */
+	struct ch_type *elem;    /* of an Array; of a Map its keys */
+	struct ch_type *value;   /* of a Map */
 	struct ch_label *labels; /* Enum, sorted by name */
 	int nlabels;
 	int16_t first;    /* Enum: the lowest value, which is the server's default */

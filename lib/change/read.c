@@ -262,9 +262,10 @@ get_row(struct ws_change_reader *r, const uint8_t *p, const uint8_t *end, struct
 		return 1;
 	ws_arena_reset(&r->now);
 	return ws_recode_row(r->recode, row->rel, row->new_ ? r->vals[0] : NULL, &r->now, err) == 0 &&
-	               ws_recode_row(r->recode, row->rel, row->old ? r->vals[1] : NULL, &r->now, err) == 0
-	           ? 1
-	           : -1;
+				   ws_recode_row(r->recode, row->rel, row->old ? r->vals[1] : NULL, &r->now, err) ==
+					   0
+			   ? 1
+			   : -1;
 }
 
 static int

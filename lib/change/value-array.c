@@ -1,6 +1,6 @@
 /* Arrays: the wire form, PostgreSQL's array literals out of it and into it
- * (utils/adt/arrayfuncs.c: array_out, array_in).  In a value the delimiter is always a comma: arrays
- * of types with another one (box) are no arrays but texts in the change stream. */
+ * (utils/adt/arrayfuncs.c: array_out, array_in).  In a value the delimiter is always a comma:
+ * arrays of types with another one (box) are no arrays but texts in the change stream. */
 #include <string.h>
 #include <strings.h>
 
@@ -71,7 +71,7 @@ needs_quotes(const uint8_t *p, size_t n, char delim)
 		return true;
 	for (size_t i = 0; i < n; i++)
 		if (p[i] == '"' || p[i] == '\\' || p[i] == '{' || p[i] == '}' || p[i] == (uint8_t)delim ||
-		    is_space(p[i]))
+			is_space(p[i]))
 			return true;
 	return false;
 }

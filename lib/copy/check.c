@@ -53,8 +53,9 @@ see_rel(void *arg, const struct ws_rel *r, struct ws_err *err)
 	}
 	if (r->oid != want->oid)
 		return 0;
-	bool same = !strcmp(r->nspname, want->nspname) && !strcmp(r->name, want->name) && r->kind == want->kind &&
-	            r->persistence == want->persistence && r->filenode == want->filenode;
+	bool same = !strcmp(r->nspname, want->nspname) && !strcmp(r->name, want->name) &&
+				r->kind == want->kind && r->persistence == want->persistence &&
+				r->filenode == want->filenode;
 
 	cur->rel_same = same && same_row(r, want);
 	return 0;
@@ -64,7 +65,7 @@ static bool
 same_type(const struct ws_type *a, const struct ws_type *b)
 {
 	if (a->typtype != b->typtype || a->base != b->base || a->elem != b->elem ||
-	    a->subtype != b->subtype || a->relid != b->relid || a->nlabels != b->nlabels)
+		a->subtype != b->subtype || a->relid != b->relid || a->nlabels != b->nlabels)
 		return false;
 	for (int i = 0; i < a->nlabels; i++)
 		if (a->labels[i].oid != b->labels[i].oid || strcmp(a->labels[i].label, b->labels[i].label) != 0)

@@ -100,7 +100,8 @@ put_column(struct ws_buf *sql, const struct copy_table *t, uint16_t i)
 	if (col->type.kind != WS_K_UNSUPPORTED) {
 		ws_pg_quote_name(sql, col->attr->name);
 		if (col->type.reg)
-			ws_buf_puts(sql, col->type.kind == WS_K_ARRAY ? "::pg_catalog.oid[]" : "::pg_catalog.oid");
+			ws_buf_puts(sql,
+						col->type.kind == WS_K_ARRAY ? "::pg_catalog.oid[]" : "::pg_catalog.oid");
 		return;
 	}
 	ws_buf_puts(sql, "CASE WHEN ");
@@ -166,8 +167,8 @@ copy_table(struct copy *c, struct worker *w, struct ws_err *err)
 }
 
 static int
-set_value(const struct copy_table *t, uint16_t i, const struct ws_copyfield *f, uint32_t max, struct ws_arena *a,
-          struct ws_value *v, struct ws_err *err)
+set_value(const struct copy_table *t, uint16_t i, const struct ws_copyfield *f, uint32_t max,
+		  struct ws_arena *a, struct ws_value *v, struct ws_err *err)
 {
 	const struct ws_heapcol *col = &t->desc->cols[i];
 
@@ -183,8 +184,10 @@ set_value(const struct copy_table *t, uint16_t i, const struct ws_copyfield *f, 
 	if (ws_value_from_text(col->type.kind, col->type.elem, f->p, f->len, a, v, err) != 0)
 		return ws_err_prefix(err, "table %s.%s column %s", t->rel->nspname, t->rel->name, col->attr->name);
 	if (max && v->len > max)
-		return ws_err_op(err, "value_too_long", "table %s.%s column %s: a value of %u bytes is longer than --max-value (%u)",
-		                 t->rel->nspname, t->rel->name, col->attr->name, v->len, max);
+		return ws_err_op(
+			err, "value_too_long",
+			"table %s.%s column %s: a value of %u bytes is longer than --max-value (%u)",
+			t->rel->nspname, t->rel->name, col->attr->name, v->len, max);
 	return 0;
 }
 

@@ -76,8 +76,8 @@ WS_CODEC(ws_read_bytes)
 	return 0;
 }
 
-/* cash.c: cash_out with lc_monetary=C, as every session of ours has it: the number of digits and signs
- * is a setting of the server's, not of the value. */
+/* cash.c: cash_out with lc_monetary=C, as every session of ours has it: the number of digits and
+ * signs is a setting of the server's, not of the value. */
 WS_CODEC(ws_read_money)
 {
 	int64_t m = (int64_t)ws_le64(p);
@@ -106,7 +106,9 @@ WS_CODEC(ws_read_tid)
 	char s[32];
 
 	(void)n;
-	set_text(in, v, s, (size_t)sprintf(s, "(%u,%u)", (unsigned)ws_le16(p) << 16 | ws_le16(p + 2), ws_le16(p + 4)));
+	set_text(
+		in, v, s,
+		(size_t)sprintf(s, "(%u,%u)", (unsigned)ws_le16(p) << 16 | ws_le16(p + 2), ws_le16(p + 4)));
 	return 0;
 }
 

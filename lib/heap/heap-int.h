@@ -63,7 +63,7 @@ const struct ws_codec *ws_codec_find(ws_oid oid);
 const struct ws_codec *ws_codec_find_array(ws_oid oid);
 const struct ws_codec *ws_codec_find_out(const struct ws_type *t);
 extern const struct ws_codec ws_codec_enum, ws_codec_array, ws_codec_array_text, ws_codec_range,
-    ws_codec_multirange, ws_codec_row;
+	ws_codec_multirange, ws_codec_row;
 
 #define WS_CODEC(fn) int fn(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, struct ws_value *v)
 WS_CODEC(ws_read_bool);
@@ -127,13 +127,13 @@ void ws_json_quote(struct ws_buf *out, const uint8_t *p, uint32_t n);
 
 /* The next value of a container: p is what a codec got, n its length; *at counts from the varlena
  * header and moves past the value.  -1: it is not whole there. */
-int ws_inner_next(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, size_t *at, int16_t len,
-                  uint8_t mask, const uint8_t **e, uint32_t *elen);
+int ws_inner_next(const struct ws_codec_in *in, const uint8_t *p, uint32_t n, size_t *at,
+				  int16_t len, uint8_t mask, const uint8_t **e, uint32_t *elen);
 /* Appends the text of such a value. */
-int ws_inner_text(const struct ws_codec_in *in, const struct ws_heaptype *t, const uint8_t *p, uint32_t n,
-                  struct ws_buf *out);
-/* Quotes what was appended to out from `from` on, when it is empty or has a blank or one of specials
- * (quotes and backslashes among them): both are doubled. */
+int ws_inner_text(const struct ws_codec_in *in, const struct ws_heaptype *t, const uint8_t *p,
+				  uint32_t n, struct ws_buf *out);
+/* Quotes what was appended to out from `from` on, when it is empty or has a blank or one of
+ * specials (quotes and backslashes among them): both are doubled. */
 void ws_inner_quote(struct ws_buf *out, size_t from, const char *specials);
 
 /* Puts what is in b into the arena as v's bytes. */

@@ -266,16 +266,19 @@ too_long(const struct desc *d, int att, uint64_t n, uint32_t max, struct ws_err 
 {
 	const struct ws_rel *r = d->pub.rel;
 
-	return ws_err_op(err, "value_too_long", "relation %s.%s column %s: a value of %llu bytes is longer than --max-value (%u)",
-	                 r->nspname, r->name, r->attrs[att].name, (unsigned long long)n, max);
+	return ws_err_op(
+		err, "value_too_long",
+		"relation %s.%s column %s: a value of %llu bytes is longer than --max-value (%u)",
+		r->nspname, r->name, r->attrs[att].name, (unsigned long long)n, max);
 }
 
 /* Bytes of the value without header, before anything is fetched or decompressed. */
 static uint32_t
 raw_size(const struct ws_varlena *v)
 {
-	return v->kind == WS_VAR_EXTERNAL ? v->ext.rawsize :
-	       v->kind == WS_VAR_COMPRESSED ? ws_le32(v->data) & 0x3fffffff : v->len;
+	return v->kind == WS_VAR_EXTERNAL     ? v->ext.rawsize
+		   : v->kind == WS_VAR_COMPRESSED ? ws_le32(v->data) & 0x3fffffff
+										  : v->len;
 }
 
 /* A varlena attribute at p; *total tells its size. */

@@ -44,8 +44,8 @@ add_label(struct labels *l, const char *s)
 	l->v[l->n++] = s;
 }
 
-/* Labels of enums, and for a composite a text of its attributes: if one that was there is missing later,
- * values are written in another way, and a key would not be found. */
+/* Labels of enums, and for a composite a text of its attributes' types: if one that was there is missing
+ * later, values are written in another way, and a key would not be found. */
 static void
 collect(const struct ws_heaptype *t, struct labels *l)
 {
@@ -59,7 +59,7 @@ collect(const struct ws_heaptype *t, struct labels *l)
 		ws_buf_puts(&s, "(");
 		for (int i = 0; i < t->row->natts; i++)
 			if (!(t->row->attrs[i].flags & WS_ATT_DROPPED))
-				ws_buf_printf(&s, "%s%s", s.len > 1 ? "," : "", t->row->attrs[i].typname);
+				ws_buf_printf(&s, "%s%u", s.len > 1 ? "," : "", t->row->attrs[i].typid);
 		ws_buf_puts(&s, ")");
 		add_label(l, ws_arena_strdup(l->arena, ws_buf_cstr(&s)));
 		ws_buf_free(&s);

@@ -160,11 +160,13 @@ int
 ws_catquery_setup(struct ws_pg *c, struct ws_err *err)
 {
 	static const char sql[] =
-	    "SET search_path = pg_catalog; SET timezone = 'UTC'; SET datestyle = 'ISO'; "
-	    "SET intervalstyle = 'postgres'; SET lc_monetary = 'C'; SET bytea_output = 'hex'; SET extra_float_digits = 1; "
-	    "SET jit = off; SET plan_cache_mode = 'force_generic_plan'; SET max_parallel_workers_per_gather = 0; SET statement_timeout = '55s'; "
-	    "SET lock_timeout = '2s'; SET idle_in_transaction_session_timeout = '60s'; "
-	    "SELECT set_config('client_encoding', getdatabaseencoding(), false)";
+		"SET search_path = pg_catalog; SET timezone = 'UTC'; SET datestyle = 'ISO'; "
+		"SET intervalstyle = 'postgres'; SET lc_monetary = 'C'; SET bytea_output = 'hex'; SET "
+		"extra_float_digits = 1; "
+		"SET jit = off; SET plan_cache_mode = 'force_generic_plan'; SET "
+		"max_parallel_workers_per_gather = 0; SET statement_timeout = '55s'; "
+		"SET lock_timeout = '2s'; SET idle_in_transaction_session_timeout = '60s'; "
+		"SELECT set_config('client_encoding', getdatabaseencoding(), false)";
 
 	if (ws_pg_version(c) < 150000)
 		return ws_err_usage(err, "PostgreSQL %d is not supported", ws_pg_version(c) / 10000);

@@ -243,8 +243,10 @@ put_row(struct ws_decoder *d, struct ws_shape *sh, char op, const struct ws_tupl
 	ws_change_put_row(d->o.out, op, sh->handle, ++d->ordinal, sh->desc->ncols,
 	                  new_ ? d->vnew : NULL, old ? d->vold : NULL, old_full);
 	if (d->o.out->len - before > WS_CHANGE_MAX_FRAME)
-		return ws_err_op(err, "row_too_long", "%s.%s: the row at " WS_LSN_FMT " has %zu bytes, more than a frame may have",
-		                 sh->rel->nspname, sh->rel->name, WS_LSN_ARG(d->row_lsn), d->o.out->len - before);
+		return ws_err_op(
+			err, "row_too_long",
+			"%s.%s: the row at " WS_LSN_FMT " has %zu bytes, more than a frame may have",
+			sh->rel->nspname, sh->rel->name, WS_LSN_ARG(d->row_lsn), d->o.out->len - before);
 	return d->o.out->len >= d->o.flush_at ? ws_ev_flush(d, err) : 0;
 }
 

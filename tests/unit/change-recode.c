@@ -1,5 +1,5 @@
-/* lib/change: a reader that wants UTF-8: texts, arrays of texts, names and labels of other encodings,
- * what is not valid in them, and what is none of a text. */
+/* lib/change: a reader that wants UTF-8: texts, arrays of texts, names and labels of other
+ * encodings, what is not valid in them, and what is none of a text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,12 +10,36 @@
 
 static const char *labels[] = {"gr\xfcn", "rot"};
 static struct ws_c_column cols[] = {
-    {.name = "k", .attnum = 1, .kind = WS_K_TEXT, .flags = WS_COL_PKEY | WS_COL_IDENTITY, .typid = 25, .typname = "text"},
-    {.name = "gr\xf6\xdf" "e", .attnum = 2, .kind = WS_K_OTHER, .flags = WS_COL_MISSING, .typid = 9, .typname = "st\xfc" "ck",
-     .missing = "gr\xfcn", .nlabels = 2, .labels = labels},
-    {.name = "a", .attnum = 3, .kind = WS_K_ARRAY, .elem_kind = WS_K_TEXT, .typid = 1009, .typname = "text[]"},
-    {.name = "b", .attnum = 4, .kind = WS_K_BYTES, .typid = 17, .typname = "bytea"},
-    {.name = "i", .attnum = 5, .kind = WS_K_ARRAY, .elem_kind = WS_K_INT4, .typid = 1007, .typname = "integer[]"},
+	{.name = "k",
+	 .attnum = 1,
+	 .kind = WS_K_TEXT,
+	 .flags = WS_COL_PKEY | WS_COL_IDENTITY,
+	 .typid = 25,
+	 .typname = "text"},
+	{.name = "gr\xf6\xdf"
+			 "e",
+	 .attnum = 2,
+	 .kind = WS_K_OTHER,
+	 .flags = WS_COL_MISSING,
+	 .typid = 9,
+	 .typname = "st\xfc"
+				"ck",
+	 .missing = "gr\xfcn",
+	 .nlabels = 2,
+	 .labels = labels},
+	{.name = "a",
+	 .attnum = 3,
+	 .kind = WS_K_ARRAY,
+	 .elem_kind = WS_K_TEXT,
+	 .typid = 1009,
+	 .typname = "text[]"},
+	{.name = "b", .attnum = 4, .kind = WS_K_BYTES, .typid = 17, .typname = "bytea"},
+	{.name = "i",
+	 .attnum = 5,
+	 .kind = WS_K_ARRAY,
+	 .elem_kind = WS_K_INT4,
+	 .typid = 1007,
+	 .typname = "integer[]"},
 };
 
 struct got {
@@ -43,11 +67,20 @@ take_row(struct got *g, const struct ws_c_row *row)
 
 /* A relation and one row, with these texts, in that encoding. */
 static struct got
-read_one(const char *encoding, const char *key, const char *other, const char *array, uint16_t ncols)
+read_one(const char *encoding, const char *key, const char *other, const char *array,
+		 uint16_t ncols)
 {
 	static const uint8_t raw[] = {0xff, 0xfe};
-	struct ws_c_relation rel = {.handle = 1, .oid = 16385, .relkind = 'r', .replident = 'd', .nspname = "s", .name = "t\xe4",
-	                            .root_nspname = "", .root_name = "", .ncols = ncols, .cols = cols};
+	struct ws_c_relation rel = {.handle = 1,
+								.oid = 16385,
+								.relkind = 'r',
+								.replident = 'd',
+								.nspname = "s",
+								.name = "t\xe4",
+								.root_nspname = "",
+								.root_name = "",
+								.ncols = ncols,
+								.cols = cols};
 	static struct ws_c_column plain[5];
 	struct ws_arena a = {0};
 	struct ws_value v[5] = {0};
@@ -64,11 +97,14 @@ read_one(const char *encoding, const char *key, const char *other, const char *a
 	}
 	assert_int_equal(ws_value_from_text(WS_K_TEXT, 0, key, strlen(key), &a, &v[0], &g.err), 0);
 	assert_int_equal(ws_value_from_text(WS_K_OTHER, 0, other, strlen(other), &a, &v[1], &g.err), 0);
-	assert_int_equal(ws_value_from_text(WS_K_ARRAY, WS_K_TEXT, array, strlen(array), &a, &v[2], &g.err), 0);
+	assert_int_equal(
+		ws_value_from_text(WS_K_ARRAY, WS_K_TEXT, array, strlen(array), &a, &v[2], &g.err), 0);
 	v[3] = (struct ws_value){.state = WS_V_VALUE, .kind = WS_K_BYTES, .len = 2, .p = raw};
-	assert_int_equal(ws_value_from_text(WS_K_ARRAY, WS_K_INT4, "{-1,NULL}", 9, &a, &v[4], &g.err), 0);
+	assert_int_equal(ws_value_from_text(WS_K_ARRAY, WS_K_INT4, "{-1,NULL}", 9, &a, &v[4], &g.err),
+					 0);
 	ws_change_put_header(&b);
-	ws_change_put(&b, &(struct ws_change){.type = WS_C_IDENTITY, .identity = {1, 1, 5, 17, "db\xe4", encoding}});
+	ws_change_put(&b, &(struct ws_change){.type = WS_C_IDENTITY,
+										  .identity = {1, 1, 5, 17, "db\xe4", encoding}});
 	ws_change_put(&b, &(struct ws_change){.type = WS_C_RELATION, .relation = &rel});
 	ws_change_put(&b, &(struct ws_change){.type = WS_C_BEGIN, .begin = {7, 100, 140, 1, 0}});
 	ws_change_put_row(&b, 'I', 1, 1, ncols, v, NULL, false);
@@ -99,7 +135,8 @@ read_one(const char *encoding, const char *key, const char *other, const char *a
 }
 
 static void
-gives(const char *encoding, const char *key, const char *other, const char *array, uint16_t ncols, const char *want)
+gives(const char *encoding, const char *key, const char *other, const char *array, uint16_t ncols,
+	  const char *want)
 {
 	struct got g = read_one(encoding, key, other, array, ncols);
 
@@ -110,7 +147,8 @@ gives(const char *encoding, const char *key, const char *other, const char *arra
 }
 
 static void
-stops(const char *encoding, const char *key, const char *other, const char *array, const char *reason)
+stops(const char *encoding, const char *key, const char *other, const char *array,
+	  const char *reason)
 {
 	struct got g = read_one(encoding, key, other, array, 1);
 
@@ -128,7 +166,7 @@ test_converted(void **state)
 {
 	(void)state;
 	gives("LATIN1", "k\xe9", "\xa4", "[0:2]={\xff,NULL,\"a\xe4\\\"\"}", 5,
-	      "dbä\ntä\ngröße\ngrün\ngrün\nké\n¤\n[0:2]={ÿ,NULL,\"aä\\\"\"}\n\\xfffe\n{-1,NULL}\n");
+		  "dbä\ntä\ngröße\ngrün\ngrün\nké\n¤\n[0:2]={ÿ,NULL,\"aä\\\"\"}\n\\xfffe\n{-1,NULL}\n");
 	gives("LATIN9", "a", "\xa4", "{}", 2, "dbä\na\n€\n");
 	gives("EUC_JP", "\xc6\xfc\xcb\xdc", "\x8e\xb1", "{\x8f\xb0\xa1}", 3, "db\xe4\n日本\nｱ\n{丂}\n");
 	gives("KOI8R", "\xf2\xd5\xd3", "x", "{}", 1, "db\xd0\x94\nРус\n");
@@ -147,11 +185,12 @@ static void
 test_stops(void **state)
 {
 	(void)state;
-	stops("EUC_JP", "\xc6", "x", "{}", "invalid_encoding");         /* cut */
+	stops("EUC_JP", "\xc6", "x", "{}", "invalid_encoding"); /* cut */
 	stops("EUC_JP", "x", "\xff\xff", "{}", "invalid_encoding");
 	stops("EUC_JP", "x", "x", "{a,\xff}", "invalid_encoding");
-	stops("WIN1252", "x", "\x81", "{}", "invalid_encoding");        /* no such character */
-	stops("EUC_TW", "\x8e\xa1\xa4\xa1", "x", "{}", "invalid_encoding"); /* a second form of another key */
+	stops("WIN1252", "x", "\x81", "{}", "invalid_encoding"); /* no such character */
+	stops("EUC_TW", "\x8e\xa1\xa4\xa1", "x", "{}",
+		  "invalid_encoding"); /* a second form of another key */
 	stops("MULE_INTERNAL", "x", "x", "{}", "encoding");
 	stops("NOSUCH", "x", "x", "{}", "encoding");
 }
@@ -160,10 +199,12 @@ test_stops(void **state)
 static void
 test_known(void **state)
 {
-	static const char *const all[] = {"EUC_JP", "EUC_CN", "EUC_KR", "EUC_TW", "EUC_JIS_2004", "LATIN1", "LATIN2", "LATIN3", "LATIN4",
-	                                  "LATIN5", "LATIN6", "LATIN7", "LATIN8", "LATIN9", "LATIN10", "ISO_8859_5", "ISO_8859_6",
-	                                  "ISO_8859_7", "ISO_8859_8", "WIN1250", "WIN1251", "WIN1252", "WIN1253", "WIN1254", "WIN1255",
-	                                  "WIN1256", "WIN1257", "WIN1258", "WIN866", "WIN874", "KOI8R", "KOI8U"};
+	static const char *const all[] = {
+		"EUC_JP",  "EUC_CN",     "EUC_KR",     "EUC_TW",     "EUC_JIS_2004", "LATIN1",  "LATIN2",
+		"LATIN3",  "LATIN4",     "LATIN5",     "LATIN6",     "LATIN7",       "LATIN8",  "LATIN9",
+		"LATIN10", "ISO_8859_5", "ISO_8859_6", "ISO_8859_7", "ISO_8859_8",   "WIN1250", "WIN1251",
+		"WIN1252", "WIN1253",    "WIN1254",    "WIN1255",    "WIN1256",      "WIN1257", "WIN1258",
+		"WIN866",  "WIN874",     "KOI8R",      "KOI8U"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -178,8 +219,9 @@ test_known(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_converted), cmocka_unit_test(test_left_alone),
-	                                   cmocka_unit_test(test_stops), cmocka_unit_test(test_known)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_converted),
+									   cmocka_unit_test(test_left_alone),
+									   cmocka_unit_test(test_stops), cmocka_unit_test(test_known)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
