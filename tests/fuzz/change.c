@@ -1,18 +1,21 @@
-/* Fuzz target: the change stream's reader, and its JSON form of whatever it accepted. */
+/* Fuzz target: the change stream's reader, as it is and with texts in UTF-8, and the JSON form of
+ * whatever it accepted. */
 #include <string.h>
 
 #include "ws/change.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void
+read_all(const uint8_t *data, size_t size, bool utf8)
 {
 	struct ws_change_reader *r = ws_change_reader_new();
 	struct ws_buf out = {0};
 	struct ws_change c;
 	struct ws_err err;
 
+	if (utf8)
+		ws_change_reader_utf8(r);
 	if (size > 0)
 		memcpy(ws_change_reader_room(r, size), data, size);
 	ws_change_reader_fed(r, size);
@@ -22,5 +25,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	ws_buf_free(&out);
 	ws_change_reader_free(r);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	read_all(data, size, false);
+	read_all(data, size, true);
 	return 0;
 }
