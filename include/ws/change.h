@@ -105,6 +105,8 @@ struct ws_c_row {
 	const struct ws_c_relation *rel;
 	const struct ws_value *new_; /* rel->ncols values, or NULL */
 	const struct ws_value *old;
+	/* With ws_change_reader_utf8: a column whose text cannot be converted, NULL when all are. */
+	const char *invalid;
 };
 
 #define WS_TRUNCATE_CASCADE 1
@@ -194,9 +196,9 @@ struct ws_change_reader;
 struct ws_change_reader *ws_change_reader_new(void);
 void ws_change_reader_free(struct ws_change_reader *r);
 /* From here on texts, names and labels come in UTF-8, whatever the database's encoding; those of
- * SQL_ASCII as they are.  A text that is not valid in its encoding is an error
- * (reason=invalid_encoding), an encoding that is not known here one of the identity frame
- * (reason=encoding). */
+ * SQL_ASCII as they are.  A row with a text that is not valid in its encoding says so (`invalid`), a
+ * name is an error (reason=invalid_encoding), an encoding that is not known here one of the identity
+ * frame (reason=encoding). */
 void ws_change_reader_utf8(struct ws_change_reader *r);
 /* Room for at least n bytes to read(2) into; then tell how many came.  Compacts: pointers of
  * earlier events end here. */

@@ -76,6 +76,12 @@ emit_row(struct ws_emit *e, struct ch_tab *t, const struct ws_c_row *row, size_t
 	enum ws_deletes d = t->route.deletes;
 	bool soft = d == WS_DEL_SOFT;
 
+	if (row->invalid)
+		return ws_err_op(err, "invalid_encoding",
+						 "table %s.%s column %s: a text is not valid in the database's encoding, or "
+						 "has no form in UTF-8 that is its own",
+						 row->rel->nspname, row->rel->name, row->invalid);
+
 	if (row->op == 'D' && !row->old && d != WS_DEL_DISCARD)
 		return ws_err_op(err, "old_key_missing", "table %s.%s: a DELETE without the old row", t->db, t->name);
 	if (t->history)

@@ -258,14 +258,16 @@ get_row(struct ws_change_reader *r, const uint8_t *p, const uint8_t *end, struct
 	}
 	if (p != end)
 		return bad(r, err, "row frame with bytes left over");
+	row->invalid = NULL;
 	if (!r->recode)
 		return 1;
 	ws_arena_reset(&r->now);
-	return ws_recode_row(r->recode, row->rel, row->new_ ? r->vals[0] : NULL, &r->now, err) == 0 &&
-				   ws_recode_row(r->recode, row->rel, row->old ? r->vals[1] : NULL, &r->now, err) ==
-					   0
-			   ? 1
-			   : -1;
+	row->invalid =
+		ws_recode_row(r->recode, row->rel, row->new_ ? r->vals[0] : NULL, &r->now);
+	if (!row->invalid)
+		row->invalid =
+			ws_recode_row(r->recode, row->rel, row->old ? r->vals[1] : NULL, &r->now);
+	return 1;
 }
 
 static int

@@ -255,19 +255,15 @@ ws_recode_relation(struct ws_recode *r, struct ws_c_relation *rel, struct ws_are
 	return 0;
 }
 
-int
+const char *
 ws_recode_row(struct ws_recode *r, const struct ws_c_relation *rel, struct ws_value *v,
-			  struct ws_arena *a, struct ws_err *err)
+			  struct ws_arena *a)
 {
 	for (uint16_t i = 0; v && i < rel->ncols; i++) {
 		bool key = rel->cols[i].flags & (WS_COL_IDENTITY | WS_COL_PKEY);
 
 		if (ws_recode_value(r, &v[i], key, a) != 0)
-			return ws_err_op(err, "invalid_encoding",
-							 "relation %s.%s column %s: a value is not valid %s%s, or not to be "
-							 "converted to UTF-8",
-							 rel->nspname, rel->name, rel->cols[i].name, r->encoding,
-							 key ? ", or two keys would become one" : "");
+			return rel->cols[i].name;
 	}
-	return 0;
+	return NULL;
 }

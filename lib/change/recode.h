@@ -22,9 +22,9 @@ int ws_recode_value(struct ws_recode *r, struct ws_value *v, bool back, struct w
 /* The names, labels and missing values of a relation. */
 int ws_recode_relation(struct ws_recode *r, struct ws_c_relation *rel, struct ws_arena *a,
 					   struct ws_err *err);
-/* The values of a row that has some. */
-int ws_recode_row(struct ws_recode *r, const struct ws_c_relation *rel, struct ws_value *v,
-				  struct ws_arena *a, struct ws_err *err);
+/* The values of a row that has some.  The column whose text is not valid, or NULL. */
+const char *ws_recode_row(struct ws_recode *r, const struct ws_c_relation *rel, struct ws_value *v,
+						  struct ws_arena *a);
 /* A string that ends in NUL; as it is when it cannot be converted. */
 const char *ws_recode_name(struct ws_recode *r, const char *s, struct ws_arena *a);
 

@@ -111,7 +111,7 @@ static void
 insert(struct ws_emit *e, struct ch_tab *t, uint64_t ordinal)
 {
 	struct ws_value v[2] = {{.state = WS_V_VALUE, .kind = WS_K_INT8, .i = 1}, {.state = WS_V_NULL, .kind = WS_K_TEXT}};
-	struct ws_c_row row = {'I', WS_ROW_NEW, 1, ordinal, &rel, v, NULL};
+	struct ws_c_row row = {'I', WS_ROW_NEW, 1, ordinal, &rel, v, NULL, NULL};
 
 	if (emit_row(e, t, &row, 20, &err) != 0)
 		fail_msg("%s", err.msg);

@@ -124,6 +124,10 @@ read_one(const char *encoding, const char *key, const char *other, const char *a
 			line(&g, c.relation->cols[1].missing);
 			line(&g, c.relation->cols[1].labels[0]);
 		}
+		if (c.type == WS_C_ROW && c.row.invalid) {
+			g.rc = ws_err_op(&g.err, "invalid_encoding", "%s", c.row.invalid);
+			break;
+		}
 		if (c.type == WS_C_ROW)
 			take_row(&g, &c.row);
 	}

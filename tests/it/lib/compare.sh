@@ -136,11 +136,12 @@ cmp_pair() {
     cht=${cht#Array(}
     cmp_value e "$type" e "${cht%)}"
     PAIR_PG="'[' || coalesce((SELECT string_agg(coalesce($VALUE_PG, 'N'), ',' ORDER BY o)
-      FROM unnest($pg) WITH ORDINALITY AS u (e, o)), '') || ']'"
+      FROM generate_subscripts($pg, 1) AS o, LATERAL (SELECT ($pg)[o] AS e) AS u), '') || ']'"
     PAIR_CH="'[', arrayStringConcat(arrayMap(e -> $VALUE_CH, $ch), ','), ']'"
     return
   fi
-  [ "$array" = 0 ] || type=array
+  # An array of regclass or its like has oids at the destination.
+  [ "$array" = 0 ] || { [[ $type != reg* ]] || pg="$pg::oid[]"; type=array; }
   cmp_value "$pg" "$type" "$ch" "$cht"
   PAIR_PG="coalesce($VALUE_PG, 'N')"
   PAIR_CH=$VALUE_CH
