@@ -207,7 +207,8 @@ cmp_value() {
     c="toString($v)"
     ;;
   esac
-  VALUE_PG="CASE WHEN $pg IS NULL THEN NULL ELSE 'v' || replace(replace(replace(replace($p,
+  # A composite of nothing but NULLs is NULL for IS NULL, and a value.
+  VALUE_PG="CASE WHEN NOT $pg IS DISTINCT FROM NULL THEN NULL ELSE 'v' || replace(replace(replace(replace($p,
     '\\', '\\\\'), E'\\n', '\\n'), E'\\t', '\\t'), E'\\r', '\\r') END"
   VALUE_CH="if(isNull($ch), 'N', concat('v', replaceAll(replaceAll(replaceAll(replaceAll($c,
     '\\\\', '\\\\\\\\'), '\\n', '\\\\n'), '\\t', '\\\\t'), '\\r', '\\\\r')))"

@@ -17,6 +17,7 @@ CREATE TABLE s11.one (
 	po point, li line, ls lseg, bo box, pa path, pg polygon, cr circle,
 	r4 int4range, r8 int8range, rn1 numrange, rts tsrange, rtz tstzrange, rd daterange, rtx s11.trange, m4 int4multirange, mn nummultirange, mtx s11.tmultirange,
 	co s11.pair, ne s11.nest, dco s11.dpair, hs public.hstore, cx public.citext, lt public.ltree, lq public.lquery, lx public.ltxtquery, cu public.cube);
+ALTER TABLE s11.one REPLICA IDENTITY FULL;
 INSERT INTO s11.one (id) VALUES (0);
 INSERT INTO s11.one VALUES
 	(1, '101', '', '-92233720368547758.08', '00:00:00:00:00:00', 'ff:ff:ff:ff:ff:ff:ff:ff', '<?xml version="1.0" encoding="UTF-8"?><a>é</a>', '''it''''s'':1A,2B c', '!(a & b) | c:*AB <-> d', 'strict $.a[1 to last] ? (@ > 1)', '0/0', '(0,0)',
