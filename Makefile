@@ -35,7 +35,7 @@ FUZZ_SRC     := $(sort $(wildcard tests/fuzz/*.c))
 MAN          := $(sort $(wildcard man/*.[157]))
 FUZZ_TIME    ?= 60
 
-.PHONY: all unit clean deps check check-build check-run lint lint-gcc lint-clang fuzz fuzz-build fuzz-corpus \
+.PHONY: all pgext unit clean deps check check-build check-run lint lint-gcc lint-clang fuzz fuzz-build fuzz-corpus \
         replay bench cov demo install uninstall dist
 all: $(TOOLS) $(SCRIPTS) $(O)/bin/ws-chdb
 
@@ -71,6 +71,31 @@ $(O)/unit/%: $(O)/tests/unit/%.o $(O)/libws.a
 	@mkdir -p $(@D)
 	$(call RUN,LD)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcmocka -lpthread
 
+# The oracle, a PostgreSQL module, for every major whose server headers are at hand (tests/rig/headers);
+# on a system with PostgreSQL's own development files contrib/pgext/Makefile does it by PGXS.
+PGEXT_MAJORS ?= 16 17 18
+PGEXT_SRC    := $(sort $(wildcard contrib/pgext/*.c))
+PGEXT        := $(PGEXT_MAJORS:%=$(O)/pgext/%/walshadow_oracle.so)
+PGEXT_CFLAGS  = -O2 -g -std=gnu11 -fPIC -fvisibility=hidden -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter \
+                -Wno-sign-compare -Wno-missing-field-initializers $(if $(DEVELOPER),-Werror)
+
+pgext:
+	@for m in $(PGEXT_MAJORS); do \
+		if tests/rig/headers $$m >/dev/null; then \
+			$(MAKE) --no-print-directory $(O)/pgext/$$m/walshadow_oracle.so || exit 1; \
+		else echo "  pgext: no server headers of PostgreSQL $$m here: not built for it"; fi; done
+
+$(O)/pgext/%/walshadow_oracle.so: $(PGEXT_SRC) contrib/pgext/oracle.h
+	@mkdir -p $(@D)
+	$(call RUN,MODULE)dir=$$(tests/rig/headers $*) || { echo "no server headers of PostgreSQL $*" >&2; exit 1; }; \
+		$(CC) $(PGEXT_CFLAGS) -isystem $$dir -shared -o $@ $(PGEXT_SRC)
+
+# Types whose output functions misbehave, for its test.
+$(O)/pgext/%/oracle_test.so: tests/prog/pgext/oracle_test.c
+	@mkdir -p $(@D)
+	$(call RUN,MODULE)dir=$$(tests/rig/headers $*) || { echo "no server headers of PostgreSQL $*" >&2; exit 1; }; \
+		$(CC) $(PGEXT_CFLAGS) -isystem $$dir -shared -o $@ $<
+
 unit: $(UNIT)
 	@set -e; for t in $(UNIT); do $$t; done
 
@@ -83,7 +108,7 @@ check: deps
 	@$(MAKE) --no-print-directory check-build
 	@O=$(O) scripts/check $(TESTS)
 
-check-build: all $(UNIT) $(PROG) replay
+check-build: all $(UNIT) $(PROG) replay $(PGEXT) $(PGEXT:%/walshadow_oracle.so=%/oracle_test.so)
 
 # Fuzz targets.  Their library is built a second time: with gcc's sanitizers to run corpora
 # without a fuzzer, with clang's libFuzzer to look for more (FUZZ_TIME seconds a target).
@@ -152,7 +177,7 @@ lint-objects: $(LIB_OBJ) $(CMD_SRC:%.c=$(O)/%.o) $(UNIT_SRC:%.c=$(O)/%.o) $(FUZZ
 
 # Ratios measured on the same WAL in one run; fails past a limit.
 bench: deps
-	@$(MAKE) --no-print-directory all $(PROG)
+	@$(MAKE) --no-print-directory all $(PROG) $(O)/pgext/17/walshadow_oracle.so
 	@O=$(abspath $(O)) tests/bench/run
 
 # Lines that the unit tests reach, as text and in $(O)/cov/html.
@@ -174,6 +199,9 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/walshadow
 	install -m 755 $(TOOLS) $(O)/bin/ws-chdb $(O)/bin/walshadow $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(LIBEXEC) $(DESTDIR)$(PREFIX)/libexec/walshadow
+	set -e; for m in $(wildcard $(O)/pgext/*/walshadow_oracle.so); do \
+		d=$(DESTDIR)$(PREFIX)/lib/walshadow/pgext/$$(basename $$(dirname $$m)); \
+		install -d $$d; install -m 755 $$m $$d; done
 	set -e; for m in $(MAN); do d=$(DESTDIR)$(PREFIX)/share/man/man$${m##*.}; \
 		install -d $$d; install -m 644 $$m $$d; done
 	install -d $(DESTDIR)$(PREFIX)/share/doc/walshadow
@@ -181,7 +209,7 @@ install: all
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(TOOLS)) ws-chdb walshadow)
-	rm -rf $(DESTDIR)$(PREFIX)/libexec/walshadow $(DESTDIR)$(PREFIX)/share/doc/walshadow
+	rm -rf $(DESTDIR)$(PREFIX)/libexec/walshadow $(DESTDIR)$(PREFIX)/lib/walshadow $(DESTDIR)$(PREFIX)/share/doc/walshadow
 	set -e; for m in $(notdir $(MAN)); do \
 		rm -f $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$m; done
 

@@ -12,7 +12,7 @@ finding() { printf '%s\n' "$*"; }
 
 # The options that check and init share, into CONF and the variables of the consumer.
 setup_options() {
-  DATABASE='' CONSUMER=main LOAD='' DRY_RUN='' CH_URL='' CH_USER='' PASSWORD_FILE='' ROUTES='' JOBS=''
+  DATABASE='' CONSUMER=main LOAD='' DRY_RUN='' CH_URL='' CH_USER='' PASSWORD_FILE='' ROUTES='' JOBS='' ORACLE=auto
   local source='' slot='' bindir=''
   while [[ $# -gt 0 ]]; do
     local key=$1 value=
@@ -33,6 +33,7 @@ setup_options() {
       --routes) ROUTES=$value ;;
       --slot) slot=$value ;;
       --bindir) bindir=$value ;;
+      --oracle) [[ -n $value ]] || die 2 "--oracle is auto, none or a module"; ORACLE=$value ;;
       --load) [[ $value == copy || $value == none ]] || die 2 "--load is copy or none"; LOAD=$value ;;
       --jobs | -j) [[ $value =~ ^[1-9][0-9]*$ ]] || die 2 "--jobs wants a number"; JOBS=$value ;;
       *) die 2 "unknown option $key; try --help" ;;
@@ -67,7 +68,7 @@ cmd_check() {
 
 check_all() {
   check_programs
-  check_source && check_shadow_binaries
+  check_source && check_shadow_binaries && check_oracle
   check_destination
   check_routes
 }
@@ -154,6 +155,32 @@ check_source_tables() {
   unlogged=$(source_sql "$DATABASE" -c "SELECT string_agg(c.oid::regclass::text, ', ') FROM pg_class c
     WHERE relkind = 'r' AND relpersistence = 'u'")
   [[ -z $unlogged ]] || finding "warning: unlogged tables write no WAL and are not replicated: $unlogged"
+}
+
+# The module that renders types which are not decoded, without its suffix, into ORACLE_MODULE; what
+# the shadow was configured with stays.
+check_oracle() {
+  local dir file
+  ORACLE_MODULE=
+  [[ $ORACLE != none ]] || return 0
+  if [[ $ORACLE != auto ]]; then
+    file=$(readlink -m "${ORACLE%.so}")
+    [[ -e $file.so ]] || problem "no module $ORACLE"
+    ORACLE_MODULE=$file
+  elif [[ -n ${CONF[ORACLE]:-} ]]; then
+    ORACLE_MODULE=${CONF[ORACLE]}
+  else
+    for dir in "$BIN/../lib/walshadow/pgext/$MAJOR" "$BIN/../pgext/$MAJOR" \
+      "$("${CONF[BINDIR]:-/nowhere}/pg_config" --pkglibdir 2>/dev/null)"; do
+      [[ ! -e $dir/walshadow_oracle.so ]] || { ORACLE_MODULE=$(readlink -m "$dir")/walshadow_oracle; break; }
+    done
+  fi
+  if [[ -n $ORACLE_MODULE ]]; then
+    finding "oracle: $ORACLE_MODULE"
+  else
+    finding "warning: no oracle for PostgreSQL $MAJOR (ws-pgext(7)): values of types that are not decoded go by unsupported= of their route"
+  fi
+  return 0
 }
 
 check_shadow_binaries() {

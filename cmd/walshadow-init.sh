@@ -38,10 +38,19 @@ init_configuration() {
   local file=$STATE/walshadow.conf key
   for key in SOURCE SLOT BINDIR; do conf_set "$file" "$key" "${CONF[$key]}"; done
   [[ -n ${CONF[WS_CATALOG_SHADOW]:-} ]] || conf_set "$file" WS_CATALOG_SHADOW "host=$STATE/run port=5433 user=$(shadow_role)"
+  if [[ -n $ORACLE_MODULE && ${CONF[ORACLE]:-} != "$ORACLE_MODULE" ]]; then
+    conf_set "$file" ORACLE "$ORACLE_MODULE"
+    shadow_again
+  fi
   file=$STATE/consumer/$CONSUMER/config
   conf_set "$file" DATABASE "$DATABASE"
   conf_set "$file" DATABASE_OID "$DATABASE_OID"
   conf_set "$file" ENCODING "$ENCODING"
+  # Once, before the consumer has anything: later its columns would change.
+  if [[ -n $ORACLE_MODULE && ! -e $STATE/pos/ack.$CONSUMER ]]; then
+    conf_set "$file" WS_DECODE_ORACLE "$STATE/run/oracle/socket"
+    conf_set "$file" WS_COPY_ORACLE yes
+  fi
   conf_set "$file" WS_EMIT_URL "$CH_URL"
   [[ -z $CH_USER ]] || conf_set "$file" WS_EMIT_USER "$CH_USER"
   [[ -z $PASSWORD_FILE ]] || conf_set "$file" WS_EMIT_PASSWORD_FILE "$PASSWORD_FILE"
@@ -53,6 +62,13 @@ init_configuration() {
 # The shadow has the source's roles; the bootstrap superuser is always among them.
 shadow_role() {
   source_sql "$DATABASE" -c 'SELECT rolname FROM pg_roles WHERE oid = 10' | sed "s/['\\\\]/\\\\&/g; s/.*/'&'/"
+}
+
+# A shadow that runs starts again, with what is configured now.
+shadow_again() {
+  local pid
+  running_supervisor >/dev/null && read -r pid 2>/dev/null <"$STATE/run/shadow.pid" || return 0
+  kill -INT "$pid" 2>/dev/null
 }
 
 # Tools that read the consumers at their start look again.

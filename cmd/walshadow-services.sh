@@ -51,7 +51,8 @@ svc_exec() {
       exec "$BIN/ws-walsend" --metrics "$STATE/metrics/ws-walsend.prom" "${OPTS[@]}" 2>>"$log"
       ;;
     shadow)
-      exec "${CONF[BINDIR]}/postgres" -D "$STATE/shadow" >>"$log" 2>&1
+      shadow_options >>"$log" 2>&1
+      exec "${CONF[BINDIR]}/postgres" -D "$STATE/shadow" "${OPTS[@]}" >>"$log" 2>&1
       ;;
     catalog)
       tool_options ws-catalog
@@ -59,6 +60,20 @@ svc_exec() {
       ;;
     consumer.*) consumer_run "${1#consumer.}" ;;
   esac
+}
+
+# The oracle, by options: a copy of the shadow's directory that is started otherwise has none.
+shadow_options() {
+  local module=${CONF[ORACLE]:-} workers
+  OPTS=()
+  [[ -n $module ]] || return 0
+  if [[ ! -e $module.so ]]; then
+    warn "the oracle $module.so is gone; the shadow starts without it, and consumers that have it wait"
+    return 0
+  fi
+  workers=$(sed -n 's/^max_worker_processes *= *\([0-9]*\).*/\1/p' "$STATE"/shadow/postgresql.{,auto.}conf 2>/dev/null | tail -n 1)
+  OPTS+=(-c "shared_preload_libraries=\"$module\"" -c "dynamic_library_path=\$libdir:$(dirname "$module")"
+    -c "walshadow_oracle.directory=$STATE/run/oracle" -c "max_worker_processes=$((${workers:-8} + 9))")
 }
 
 # ws-decode and ws-emit of one consumer live and die together.  The pipe has a name of its own each

@@ -37,6 +37,8 @@ service_line() {
       $1 == "LAST_ERROR" { sub(/^[^=]*=/, ""); error = $0 }
       END { if (failing != "") print indent "   ws-emit: failing for " failing " s: " error }
     ' "$STATE/run/ws-emit.${svc#consumer.}.status" 2>/dev/null
+    [[ $(metric "ws-decode.${svc#consumer.}" walshadow_decode_oracle_available) != 0 ]] ||
+      printf '%-18s    ws-decode: waiting for the oracle\n' ''
   fi
   [[ $state == running* && $restarts -eq 0 ]] && return
   local last

@@ -15,7 +15,7 @@
 #define JOBS_MAX   64
 
 static char *state, *consumer, *conninfo, *routes_file, *load, *max_value;
-static int jobs = 2;
+static int jobs = 2, oracle;
 
 static const struct poptOption options[] = {
 	{"state", 0, POPT_ARG_STRING, &state, 0,
@@ -27,6 +27,8 @@ static const struct poptOption options[] = {
 	{"jobs", 'j', POPT_ARG_INT, &jobs, 0, "tables read side by side (default: 2)", "N"},
 	{"max-value", 0, POPT_ARG_STRING, &max_value, 0,
 	 "longest value; a longer one stops (default: 256MB)", "SIZE"},
+	{"oracle", 0, POPT_ARG_NONE, &oracle, 0,
+	 "text of types that are not decoded, as ws-decode --oracle has it", NULL},
 	{"load", 0, POPT_ARG_STRING, &load, 0,
 	 "copy or none, for tables whose rule does not say (default: copy)", "MODE"},
 	POPT_TABLEEND};
@@ -164,6 +166,7 @@ run(int argc, const char **argv, struct ws_err *err)
 	int rc;
 
 	j.o.arg = &j;
+	j.o.oracle = oracle;
 	rc = check(&j, err);
 	if (rc == 0)
 		rc = read_routes(&j, err);

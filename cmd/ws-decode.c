@@ -14,7 +14,7 @@
 #define CONFIG_MAX 65536
 
 static char *state, *consumer, *catalog, *database, *dbname, *encoding, *format, *start, *end,
-	*memory, *max_value, *scratch, *toast;
+	*memory, *max_value, *oracle, *scratch, *toast;
 static int trust_swaps;
 
 static const struct poptOption options[] = {
@@ -34,6 +34,8 @@ static const struct poptOption options[] = {
 	 "SIZE"},
 	{"max-value", 0, POPT_ARG_STRING, &max_value, 0, "longest value; a longer one stops (256MB)",
 	 "SIZE"},
+	{"oracle", 0, POPT_ARG_STRING, &oracle, 0,
+	 "text of types that are not decoded here, from the module ws-pgext(7)", "SOCKET"},
 	{"scratch", 0, POPT_ARG_STRING, &scratch, 0, "folder for WAL read from a stream ($TMPDIR)",
 	 "DIR"},
 	{"toast-missing", 0, POPT_ARG_STRING, &toast, 0,
@@ -98,6 +100,8 @@ check_words(struct ws_decoding_opts *o, struct ws_err *err)
 	o->allow_absent = toast && !strcmp(toast, "absent");
 	if (!o->json && isatty(STDOUT_FILENO))
 		return ws_err_usage(err, "binary frames are not for a terminal: use -F json or a pipe");
+	if (oracle && !*oracle)
+		return ws_err_usage(err, "--oracle: no socket");
 	if (memory && (ws_parse_size(memory, &o->memory) != 0 || o->memory < 65536))
 		return ws_err_usage(err, "--memory: not a size of at least 64kB: %s", memory);
 	o->max_value = WS_VALUE_DEFAULT_MAX;
@@ -162,7 +166,7 @@ static int
 run(int argc, const char **argv, struct ws_err *err)
 {
 	struct ws_decoding_opts o = {
-		.fd = STDOUT_FILENO, .trust_swaps = trust_swaps, .scratch = scratch};
+		.fd = STDOUT_FILENO, .trust_swaps = trust_swaps, .oracle = oracle, .scratch = scratch};
 
 	if (check(&o, argc, argv, err) != 0 || ws_decoding_run(&o, err) != 0)
 		return err->status;

@@ -185,6 +185,7 @@ struct ws_change {
 };
 
 /* ---- writer: appends frames to out ---- */
+#define WS_CHANGE_ROW_HEAD 19 /* bytes of a row's frame before its tuples */
 void ws_change_put_header(struct ws_buf *out);
 void ws_change_put(struct ws_buf *out, const struct ws_change *c);
 /* The hot path of ws_change_put for rows: ncols values each; new_ or old may be NULL. */

@@ -24,6 +24,7 @@ struct ws_copy_opts {
 	uint32_t max_value;    /* bytes of a value; 0: PostgreSQL's limit */
 	const char **tables;   /* names; none: all that are routed */
 	int ntables;
+	bool oracle;           /* the stream has text of types that are not decoded: so has the load */
 	int out;               /* descriptor of the stream */
 	/* 1: the table is replicated (*rows: its rows are to be copied), 0 not, -1 error. */
 	int (*route)(void *arg, const struct ws_rel *rel, bool *rows, struct ws_err *err);

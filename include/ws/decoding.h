@@ -19,6 +19,7 @@ struct ws_decoding_opts {
 	bool json;
 	bool trust_swaps, allow_absent;
 	uint64_t memory, max_value;
+	const char *oracle;  /* its launcher's socket; NULL: types that are not decoded stay bytes */
 	const char *scratch; /* folder for WAL that has no files; NULL: TMPDIR */
 	int fd;
 };

@@ -161,6 +161,7 @@ struct ws_heapcol {
 	const struct ws_attr *attr;
 	struct ws_heaptype type;
 	uint64_t unsupported; /* values handed out as WS_K_UNSUPPORTED so far */
+	bool raw; /* for the oracle, see ws_heapdesc_oracle */
 };
 
 struct ws_heapdesc {
@@ -179,6 +180,10 @@ struct ws_heapdesc {
  * cannot be read is an error.  Not thread safe (counters). */
 struct ws_heapdesc *ws_heapdesc_new(const struct ws_rel *rel, ws_type_fn lookup, void *arg, struct ws_err *err);
 void ws_heapdesc_free(struct ws_heapdesc *d);
+/* Columns of types that are not decoded are to be text, which the oracle makes: the columns' kind
+ * becomes WS_K_OTHER and raw is set.  ws_heap_decode goes on to give bytes as they are on disk, in
+ * values of kind WS_K_UNSUPPORTED; missing values are text and of kind WS_K_OTHER. */
+void ws_heapdesc_oracle(struct ws_heapdesc *d);
 
 /* The desc's relation as the change stream describes it; root: of a partition, else NULL.  Strings
  * belong to the shape, the rest to the arena. */

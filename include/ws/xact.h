@@ -9,6 +9,7 @@
 #define WS_XACT_H
 
 #include "ws/change.h"
+#include "ws/oracle.h"
 #include "ws/record.h"
 #include "ws/shape.h"
 #include "ws/walpage.h"
@@ -24,6 +25,7 @@ struct ws_decoder_opts {
 	uint32_t max_value; /* bytes of a value; 0: PostgreSQL's limit */
 	bool allow_absent; /* TOAST values that are not in the transaction stay absent */
 	ws_lsn skip;       /* transactions whose commit ends at or below are not sent */
+	struct ws_oracle *oracle; /* gives text of types that are not decoded; NULL: they go as bytes */
 	struct ws_buf *out; /* frames are appended */
 	/* Called before a commit that ends at `end` is decoded: waits until the history covers it.
 	 * 1 it does, 0 the tool is to stop, -1 error.  NULL: it does. */
@@ -40,6 +42,7 @@ struct ws_decoder_stats {
 	uint64_t voided; /* rows that a rewrite in the same transaction superseded */
 	uint64_t merges; /* position lists turned into page maps */
 	uint64_t not_sent; /* rows of materialized views and unlogged tables */
+	uint64_t unsupported; /* values of types that are not decoded, as bytes */
 	size_t memory;   /* bytes of positions now */
 	size_t unfinished;
 	ws_lsn oldest;   /* first record of the oldest unfinished transaction, 0 none */

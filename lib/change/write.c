@@ -118,7 +118,7 @@ ws_change_put_row(struct ws_buf *out, char op, uint32_t handle, uint64_t ordinal
 	o[6] = (uint8_t)((new_ ? WS_ROW_NEW : 0) | (!old ? 0 : old_full ? WS_ROW_OLD_FULL : WS_ROW_OLD_KEY));
 	ws_store32(o + 7, handle);
 	ws_store64(o + 11, ordinal);
-	o += 19;
+	o += WS_CHANGE_ROW_HEAD;
 	if (new_)
 		o = put_tuple(o, ncols, new_);
 	if (old)

@@ -49,6 +49,8 @@ struct copy {
 
 /* plan.c: the tables of a round, shaped as of snap.lsn; only those in `only` unless that is NULL. */
 int copy_plan(struct copy *c, const struct copy_oids *only, struct ws_err *err);
+/* raw.c: is the server's text of columns that the oracle renders the same?  -1 it is not. */
+int copy_check_raw(struct copy *c, const struct copy_table *t, struct ws_err *err);
 void copy_plan_free(struct copy *c);
 void copy_oids_add(struct copy_oids *o, ws_oid oid);
 bool copy_oids_has(const struct copy_oids *o, ws_oid oid);

@@ -84,13 +84,15 @@ shape(struct copy *c, struct copy_table *t, struct ws_err *err)
 	t->desc = ws_heapdesc_new(t->rel, find_type, &l, err);
 	if (!t->desc)
 		return -1;
+	if (o->oracle)
+		ws_heapdesc_oracle(t->desc);
 	t->cols = ws_calloc(t->desc->ncols, 1);
 	for (uint16_t i = 0; i < t->desc->ncols; i++) {
 		const struct ws_heapcol *col = &t->desc->cols[i];
 
 		t->cols[i] = (uint8_t)o->column(o->arg, t->rel, col->attr, col->type.kind == WS_K_UNSUPPORTED);
 	}
-	return 0;
+	return o->oracle ? copy_check_raw(c, t, err) : 0;
 }
 
 /* ---- choosing ---- */

@@ -32,6 +32,7 @@ ws_decoder_new(const struct ws_decoder_opts *o, struct ws_err *err)
 	ws_posread_init(&d->rd, &d->place);
 	ws_posread_init(&d->rd_toast, &d->place);
 	ws_shapes_init(&d->shapes, o->cat, o->db);
+	d->shapes.oracle = o->oracle;
 	return d;
 }
 

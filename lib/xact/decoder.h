@@ -95,6 +95,13 @@ int ws_row_record(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err 
 int ws_row_file(struct ws_decoder *d, const struct ws_locator *loc, ws_lsn lsn, bool has_data,
                 struct ws_shape **sh, struct ws_err *err);
 
+/* ---- raw.c ---- */
+
+/* A row of sh was put at `frame`: its values that the oracle has to render are noted, or counted
+ * when there is none. */
+void ws_row_raw(struct ws_decoder *d, const struct ws_shape *sh, size_t frame,
+                const struct ws_value *new_, const struct ws_value *old);
+
 /* ---- oldshape.c ---- */
 
 /* In a transaction with a chain: what reads a tuple of sh at d->row_lsn (rows.c's decode). */

@@ -238,15 +238,17 @@ put_row(struct ws_decoder *d, struct ws_shape *sh, char op, const struct ws_tupl
 		return -1;
 	if (d->absent && old_full && fill_absent(d, sh, NULL, d->vold, err) != 0)
 		return -1;
-	size_t before = d->o.out->len;
+	size_t frame = d->o.out->len;
 
 	ws_change_put_row(d->o.out, op, sh->handle, ++d->ordinal, sh->desc->ncols,
 	                  new_ ? d->vnew : NULL, old ? d->vold : NULL, old_full);
-	if (d->o.out->len - before > WS_CHANGE_MAX_FRAME)
+	if (d->o.out->len - frame > WS_CHANGE_MAX_FRAME)
 		return ws_err_op(
 			err, "row_too_long",
 			"%s.%s: the row at " WS_LSN_FMT " has %zu bytes, more than a frame may have",
-			sh->rel->nspname, sh->rel->name, WS_LSN_ARG(d->row_lsn), d->o.out->len - before);
+			sh->rel->nspname, sh->rel->name, WS_LSN_ARG(d->row_lsn), d->o.out->len - frame);
+	if (sh->nraw)
+		ws_row_raw(d, sh, frame, new_ ? d->vnew : NULL, old ? d->vold : NULL);
 	return d->o.out->len >= d->o.flush_at ? ws_ev_flush(d, err) : 0;
 }
 

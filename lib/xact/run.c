@@ -22,7 +22,11 @@ ws_run_flush(void *arg, struct ws_err *err)
 {
 	struct ws_run *r = arg;
 
-	return r->out.len ? ws_sink_write(&r->sink, &r->out, err) : 0;
+	if (!r->out.len)
+		return 0;
+	if (r->oracle && ws_run_text(r, err) != 0)
+		return -1;
+	return ws_sink_write(&r->sink, &r->out, err);
 }
 
 static int
@@ -103,8 +107,8 @@ progress(struct ws_run *r, struct ws_err *err)
 	return put(r, &c, err);
 }
 
-static int
-look_after(struct ws_run *r, bool now, struct ws_err *err)
+int
+ws_run_look_after(struct ws_run *r, bool now, struct ws_err *err)
 {
 	ws_run_metrics(r);
 	if (r->scratch.dir) {
@@ -129,7 +133,7 @@ captured(void *arg, ws_lsn end, struct ws_err *err)
 	if (r->live->captured.lsn >= end)
 		return 1;
 	while ((rc = ws_live_look_captured(r->live, end, err)) == 0) {
-		if (ws_run_flush(r, err) != 0 || look_after(r, false, err) != 0)
+		if (ws_run_flush(r, err) != 0 || ws_run_look_after(r, false, err) != 0)
 			return -1;
 		if (ws_tool_stopping())
 			return 0;
@@ -159,6 +163,7 @@ start_decoder(struct ws_run *r, struct ws_err *err)
 		.allow_absent = o->allow_absent,
 		.max_value = (uint32_t)o->max_value,
 		.skip = r->live ? r->live->ack.lsn : 0,
+		.oracle = r->oracle,
 		.out = &r->out,
 		.captured = r->live ? captured : NULL,
 		.flush = ws_run_flush,
@@ -321,7 +326,7 @@ static int
 idle(struct ws_run *r, struct ws_err *err)
 {
 	if (r->dec &&
-	    (progress(r, err) != 0 || ws_run_flush(r, err) != 0 || look_after(r, false, err) != 0))
+	    (progress(r, err) != 0 || ws_run_flush(r, err) != 0 || ws_run_look_after(r, false, err) != 0))
 		return -1;
 	if (!r->live)
 		return ws_walsrc_wait(r->src, 100, err);
@@ -344,7 +349,7 @@ drain(struct ws_run *r, struct ws_err *err)
 			rc = chunk(r, &c, err);
 			if (rc <= 0)
 				return rc;
-			if (++n % 16 == 0 && (progress(r, err) != 0 || look_after(r, false, err) != 0))
+			if (++n % 16 == 0 && (progress(r, err) != 0 || ws_run_look_after(r, false, err) != 0))
 				return -1;
 		} else if (rc < 0) {
 			return -1;
@@ -367,7 +372,7 @@ finish(struct ws_run *r, struct ws_err *err)
 	ws_change_put(&r->out, &c);
 	if (ws_run_flush(r, err) != 0)
 		return -1;
-	return look_after(r, true, err);
+	return ws_run_look_after(r, true, err);
 }
 
 int
@@ -385,6 +390,7 @@ ws_run_inputs(struct ws_run *r, struct ws_err *err)
 	/* What came before the failure may go on; without an end frame the reader knows. */
 	struct ws_err ignored;
 
-	(void)ws_run_flush(r, &ignored);
+	if (!r->oracle || !ws_oracle_deferred(r->oracle))
+		(void)ws_run_flush(r, &ignored);
 	return -1;
 }

@@ -33,11 +33,20 @@ struct ws_run {
 	ws_tli tli, before;   /* read now; before the switch at fork */
 	ws_lsn fork;
 	uint64_t progress_us;
-	double *m[24];
+	struct ws_oracle *oracle; /* NULL: none */
+	bool oracle_away;         /* it was not there when last asked */
+	double *m[32];
 };
 
 int ws_run_inputs(struct ws_run *r, struct ws_err *err);
 int ws_run_flush(void *arg, struct ws_err *err);
+/* Metrics, floor, read position: what has to happen now and then; now: all of it. */
+int ws_run_look_after(struct ws_run *r, bool now, struct ws_err *err);
+
+/* ---- text.c ---- */
+
+/* Has the oracle put text into r->out, however long it takes. */
+int ws_run_text(struct ws_run *r, struct ws_err *err);
 
 /* ---- start.c ---- */
 int ws_run_open_input(struct ws_run *r, const char *input, bool first, struct ws_err *err);

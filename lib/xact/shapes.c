@@ -36,6 +36,10 @@ ws_shape_unref(struct ws_shape *sh)
 	for (size_t i = 0; i < sh->ntypes; i++)
 		ws_type_free(sh->types[i]);
 	free(sh->types);
+	for (size_t i = 0; i < sh->nparts; i++)
+		ws_rel_free(sh->parts[i]);
+	free(sh->parts);
+	free(sh->raw);
 	ws_rel_free(sh->rel);
 	ws_rel_free(sh->root);
 	free(sh);
@@ -109,33 +113,40 @@ classify(const struct ws_rel *r)
 	return r->persistence == 'p' ? WS_REL_USER : WS_REL_UNLOGGED;
 }
 
+/* Is the relation still the one that was read?  1, 0, -1. */
+static int
+same_rel(struct ws_shapes *s, const struct ws_rel *was, struct ws_err *err)
+{
+	struct ws_rel *r = NULL;
+	int rc = ws_cathist_rel(s->cat, s->db, was->oid, s->as_of, &r, err);
+	bool same = rc == 1 && r->lsn == was->lsn;
+
+	ws_rel_free(r);
+	return rc < 0 ? -1 : same;
+}
+
+static int
+same_type(struct ws_shapes *s, const struct ws_type *was, struct ws_err *err)
+{
+	struct ws_type *t = NULL;
+	int rc = ws_cathist_type(s->cat, s->db, was->oid, s->as_of, &t, err);
+	bool same = rc == 1 && ws_type_same(t, was);
+
+	ws_type_free(t);
+	return rc < 0 ? -1 : same;
+}
+
 /* Are the things beside the relation that sh was made from still as they were?  1, 0, -1. */
 static int
 still_right(struct ws_shapes *s, const struct ws_shape *sh, struct ws_err *err)
 {
-	int rc;
+	int rc = sh->root ? same_rel(s, sh->root, err) : 1;
 
-	if (sh->root) {
-		struct ws_rel *root = NULL;
-
-		rc = ws_cathist_rel(s->cat, s->db, sh->root->oid, s->as_of, &root, err);
-		bool same = rc == 1 && root->lsn == sh->root->lsn;
-
-		ws_rel_free(root);
-		if (rc < 0 || !same)
-			return rc < 0 ? -1 : 0;
-	}
-	for (size_t i = 0; i < sh->ntypes; i++) {
-		struct ws_type *t = NULL;
-
-		rc = ws_cathist_type(s->cat, s->db, sh->types[i]->oid, s->as_of, &t, err);
-		bool same = rc == 1 && ws_type_same(t, sh->types[i]);
-
-		ws_type_free(t);
-		if (rc < 0 || !same)
-			return rc < 0 ? -1 : 0;
-	}
-	return 1;
+	for (size_t i = 0; i < sh->nparts && rc == 1; i++)
+		rc = same_rel(s, sh->parts[i], err);
+	for (size_t i = 0; i < sh->ntypes && rc == 1; i++)
+		rc = same_type(s, sh->types[i], err);
+	return rc;
 }
 
 static int
@@ -147,6 +158,7 @@ shape_new(struct ws_shapes *s, struct ws_rel *rel, struct ws_shape **out, struct
 	sh->rel = rel;
 	sh->cls = classify(rel);
 	sh->epoch = s->epoch;
+	sh->as_of = s->as_of;
 	if (rel->root && rel->root != rel->oid &&
 	    ws_cathist_rel(s->cat, s->db, rel->root, s->as_of, &sh->root, err) < 0) {
 		ws_shape_unref(sh);
@@ -178,6 +190,7 @@ ws_shapes_rel(struct ws_shapes *s, ws_oid oid, struct ws_shape **out, struct ws_
 			if (ok < 0)
 				return -1;
 			p->epoch = p->shape->epoch = s->epoch;
+			p->shape->as_of = s->as_of;
 			*out = p->shape;
 			return 1;
 		}
@@ -220,16 +233,10 @@ ws_shapes_file(struct ws_shapes *s, const struct ws_locator *loc, struct ws_shap
 	return sh != NULL;
 }
 
-struct type_lookup {
-	struct ws_shapes *s;
-	struct ws_shape *sh;
-};
-
-static int
-lookup_type(void *arg, ws_oid oid, const struct ws_type **t, struct ws_err *err)
+int
+ws_shapes_type(struct ws_shapes *s, struct ws_shape *sh, ws_oid oid, const struct ws_type **t,
+               struct ws_err *err)
 {
-	struct type_lookup *l = arg;
-	struct ws_shape *sh = l->sh;
 	struct ws_type *type = NULL;
 
 	for (size_t i = 0; i < sh->ntypes; i++)
@@ -237,7 +244,7 @@ lookup_type(void *arg, ws_oid oid, const struct ws_type **t, struct ws_err *err)
 			*t = sh->types[i];
 			return 1;
 		}
-	int rc = ws_cathist_type(l->s->cat, l->s->db, oid, l->s->as_of, &type, err);
+	int rc = ws_cathist_type(s->cat, s->db, oid, sh->as_of, &type, err);
 
 	if (rc != 1)
 		return rc;
@@ -250,21 +257,41 @@ lookup_type(void *arg, ws_oid oid, const struct ws_type **t, struct ws_err *err)
 	return 1;
 }
 
+struct type_lookup {
+	struct ws_shapes *s;
+	struct ws_shape *sh;
+};
+
+static int
+lookup_type(void *arg, ws_oid oid, const struct ws_type **t, struct ws_err *err)
+{
+	struct type_lookup *l = arg;
+
+	return ws_shapes_type(l->s, l->sh, oid, t, err);
+}
+
 struct ws_heapdesc *
 ws_shapes_reader(struct ws_shapes *s, struct ws_shape *sh, const struct ws_rel *rel,
                  struct ws_err *err)
 {
 	struct type_lookup l = {s, sh};
 
-	return ws_heapdesc_new(rel, lookup_type, &l, err);
+	struct ws_heapdesc *desc = ws_heapdesc_new(rel, lookup_type, &l, err);
+
+	if (desc && s->oracle)
+		ws_heapdesc_oracle(desc);
+	return desc;
 }
 
 int
 ws_shapes_desc(struct ws_shapes *s, struct ws_shape *sh, struct ws_err *err)
 {
+	if (sh->desc)
+		return 0;
+	sh->desc = ws_shapes_reader(s, sh, sh->rel, err);
 	if (!sh->desc)
-		sh->desc = ws_shapes_reader(s, sh, sh->rel, err);
-	return sh->desc ? 0 : -1;
+		return -1;
+	return ws_shapes_raw(s, sh, err);
 }
 
 /* ---- the relation frame ---- */

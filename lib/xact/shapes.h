@@ -10,6 +10,7 @@
 
 #include "ws/change.h"
 #include "ws/heap.h"
+#include "ws/oracle.h"
 #include "ws/shape.h"
 
 enum ws_relclass {
@@ -25,6 +26,7 @@ enum ws_relclass {
 struct ws_shape {
 	uint32_t refs;
 	uint32_t epoch; /* found to be right in this epoch */
+	ws_lsn as_of;   /* where it was found or last seen to be right: its types are looked up there */
 	enum ws_relclass cls;
 	uint32_t handle; /* in the stream, 0 not described yet */
 	struct ws_rel *rel;
@@ -32,6 +34,14 @@ struct ws_shape {
 	struct ws_heapdesc *desc; /* of USER and ROOT, made when first wanted */
 	struct ws_type **types;   /* looked up for desc */
 	size_t ntypes, types_cap;
+	struct ws_rel **parts; /* composite types, for the oracle's descriptions */
+	size_t nparts;
+	/* Columns that are not decoded, and the oracle's number of their types (0 without one). */
+	struct ws_rawcol {
+		uint16_t col;
+		uint32_t type;
+	} *raw;
+	uint16_t nraw;
 	uint64_t rows;
 };
 
@@ -40,6 +50,7 @@ struct ws_shapes {
 	ws_oid db;
 	uint32_t epoch;
 	ws_lsn as_of;        /* lookups are as of this position */
+	struct ws_oracle *oracle; /* NULL: none */
 	uint32_t next_handle;
 	struct ws_shapeslot {
 		ws_oid key;
@@ -75,6 +86,11 @@ int ws_shapes_desc(struct ws_shapes *s, struct ws_shape *sh, struct ws_err *err)
 /* What reads tuples as rel, a relation with sh's types that outlives it; the caller's. */
 struct ws_heapdesc *ws_shapes_reader(struct ws_shapes *s, struct ws_shape *sh,
                                      const struct ws_rel *rel, struct ws_err *err);
+/* A type as of sh->as_of, kept with sh: 1, 0 unknown, -1. */
+int ws_shapes_type(struct ws_shapes *s, struct ws_shape *sh, ws_oid oid, const struct ws_type **t,
+                   struct ws_err *err);
+/* raw.c: fills raw; sh->desc is there. */
+int ws_shapes_raw(struct ws_shapes *s, struct ws_shape *sh, struct ws_err *err);
 /* Appends the relation frame when the shape has no handle yet. */
 int ws_shapes_describe(struct ws_shapes *s, struct ws_shape *sh, struct ws_buf *out,
                        struct ws_err *err);

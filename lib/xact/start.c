@@ -35,7 +35,14 @@ enum metric {
 	M_OLDEST_LSN,
 	M_UNFINISHED,
 	M_MEMORY,
-	M_COMMIT_TIME
+	M_COMMIT_TIME,
+	M_UNSUPPORTED,
+	M_ORACLE_VALUES,
+	M_ORACLE_BATCHES,
+	M_ORACLE_BYTES,
+	M_ORACLE_LOST,
+	M_ORACLE_WAIT,
+	M_ORACLE_UP
 };
 
 #define ROWS_HELP "Row changes sent."
@@ -84,6 +91,20 @@ static const struct {
                   "Memory for positions of unfinished transactions."},
 	[M_COMMIT_TIME] = {WS_GAUGE, "walshadow_decode_commit_timestamp_seconds", "",
                        "Time of the last commit put out, by the source's clock."},
+	[M_UNSUPPORTED] = {WS_COUNTER, "walshadow_decode_unsupported_values_total", "",
+                       "Values of types that are not decoded, sent as bytes."},
+	[M_ORACLE_VALUES] = {WS_COUNTER, "walshadow_decode_oracle_values_total", "",
+                         "Values that the oracle rendered."},
+	[M_ORACLE_BATCHES] = {WS_COUNTER, "walshadow_decode_oracle_batches_total", "",
+                          "Requests that the oracle answered."},
+	[M_ORACLE_BYTES] = {WS_COUNTER, "walshadow_decode_oracle_bytes_total", "",
+                        "Bytes of text that the oracle made."},
+	[M_ORACLE_LOST] = {WS_COUNTER, "walshadow_decode_oracle_lost_total", "",
+                       "Connections to the oracle that ended before their answer."},
+	[M_ORACLE_WAIT] = {WS_COUNTER, "walshadow_decode_oracle_wait_seconds_total", "",
+                       "Time spent waiting for the oracle's answers."},
+	[M_ORACLE_UP] = {WS_GAUGE, "walshadow_decode_oracle_available", "",
+                     "0 while values wait for an oracle that is not there."},
 };
 
 _Static_assert(sizeof metrics / sizeof metrics[0] <=
@@ -127,6 +148,18 @@ ws_run_metrics(struct ws_run *r)
 	*r->m[M_OLDEST_LSN] = (double)(s.oldest ? s.oldest : r->done.lsn);
 	*r->m[M_UNFINISHED] = (double)s.unfinished;
 	*r->m[M_MEMORY] = (double)s.memory;
+	*r->m[M_UNSUPPORTED] = (double)s.unsupported;
+	if (r->oracle) {
+		struct ws_oracle_stats o;
+
+		ws_oracle_get_stats(r->oracle, &o);
+		*r->m[M_ORACLE_VALUES] = (double)o.values;
+		*r->m[M_ORACLE_BATCHES] = (double)o.batches;
+		*r->m[M_ORACLE_BYTES] = (double)o.bytes;
+		*r->m[M_ORACLE_LOST] = (double)o.lost;
+		*r->m[M_ORACLE_WAIT] = (double)o.waited_us / 1e6;
+	}
+	*r->m[M_ORACLE_UP] = !r->oracle_away;
 	/* From 2000-01-01 to 1970-01-01. */
 	*r->m[M_COMMIT_TIME] = s.commit_time ? (double)s.commit_time / 1e6 + 946684800 : 0;
 }
@@ -206,6 +239,7 @@ static void
 close_run(struct ws_run *r)
 {
 	ws_decoder_free(r->dec);
+	ws_oracle_free(r->oracle);
 	ws_walreader_free(r->reader);
 	ws_walsrc_close(r->src);
 	ws_scratch_close(&r->scratch);
@@ -228,6 +262,8 @@ ws_decoding_run(const struct ws_decoding_opts *o, struct ws_err *err)
 	r->inputs = o->inputs;
 	r->ninputs = o->ninputs;
 	r->start.lsn = o->start;
+	if (o->oracle)
+		r->oracle = ws_oracle_new(o->oracle, o->db);
 	ws_sink_init(&r->sink, o->fd, o->json);
 	register_metrics(r);
 	if (o->consumer)

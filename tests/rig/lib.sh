@@ -104,6 +104,21 @@ rig_npm_chdb() {
 	chmod 755 "$3/libchdb.so"
 }
 
+# Server headers out of a Python wheel: SPEC SHA256 FOLDER WORK.
+rig_pip_headers() {
+	local spec=$1 sum=$2 dir=$3 work=$4 whl
+	rig_need python3 sha256sum
+	(cd "$work" && python3 -m pip download --quiet --disable-pip-version-check --no-cache-dir --no-deps \
+		--only-binary :all: --python-version 3.11 --platform manylinux2014_x86_64 "$spec" >&2) ||
+		rig_die "pip cannot bring $spec"
+	whl=$(echo "$work"/*.whl)
+	[ "$(sha256sum <"$whl" | cut -d' ' -f1)" = "$sum" ] || rig_die "$spec: wrong checksum"
+	python3 -m zipfile -e "$whl" "$work/x"
+	mv "$work"/x/*/pginstall/include/postgresql/server "$dir/server"
+	[ -e "$dir/server/fmgr.h" ] || rig_die "$spec has no server headers"
+	chmod -R a+rX "$dir"
+}
+
 # The mirror that this system takes Debian's main packages from.
 rig_mirror() {
 	# shellcheck disable=SC2016 # apt's own variables
@@ -162,24 +177,27 @@ rig_deb_pg() {
 	env -i "$dir/usr/lib/postgresql/$major/bin/psql" --version >&2
 }
 
-# rig_item WHAT: the name of the cache folder for pgN or chdb.
+# rig_item WHAT: the name of the cache folder for pgN, headersN or chdb.
 rig_item() {
-	local npm=npm_$1 deb=deb_$1
+	local npm=npm_$1 deb=deb_$1 pip=pip_$1
 	if [ -n "${!deb:-}" ]; then
 		echo "$1-${!deb}"
 	elif [ -n "${!npm:-}" ]; then
 		echo "$1-${!npm##*@}"
+	elif [ -n "${!pip:-}" ]; then
+		echo "$1-${!pip##*=}"
 	else
 		rig_die "nothing known about $1"
 	fi
 }
 
-# rig_install WHAT: brings pgN or chdb into the cache.
+# rig_install WHAT: brings pgN, headersN or chdb into the cache.
 rig_install() {
-	local what=$1 npm=npm_$1 deb=deb_$1 sum=npm_$1_sum item
+	local what=$1 npm=npm_$1 deb=deb_$1 pip=pip_$1 sum=npm_$1_sum pipsum=pip_$1_sum item
 	item=$(rig_item "$what") || exit 1
 	case $what in
 	chdb) rig_ensure "$item" rig_npm_chdb "${!npm}" "${!sum}" ;;
+	headers*) rig_ensure "$item" rig_pip_headers "${!pip}" "${!pipsum}" ;;
 	pg*)
 		if [ -n "${!deb:-}" ]; then
 			rig_ensure "$item" rig_deb_pg "${what#pg}" "${!deb}"
@@ -203,11 +221,19 @@ rig_pg_system() {
 	return 1
 }
 
+# rig_headers_system MAJOR: the server headers of a PostgreSQL that the system has.
+rig_headers_system() {
+	local dir
+	dir=$("/usr/lib/postgresql/$1/bin/pg_config" --includedir-server 2>/dev/null) && [ -e "$dir/fmgr.h" ] || return 1
+	echo "$dir"
+}
+
 # rig_have WHAT: is it there, whichever way?
 rig_have() {
 	local item var=WALSHADOW_PG_${1#pg}
 	case $1 in
 	chdb) [ -z "${WALSHADOW_LIBCHDB:-}" ] || return 0 ;;
+	headers*) ! rig_headers_system "${1#headers}" >/dev/null || return 0 ;;
 	*) [ -z "${!var:-}" ] && ! rig_pg_system "${1#pg}" >/dev/null || return 0 ;;
 	esac
 	item=$(rig_item "$1") && rig_find "$item" >/dev/null
