@@ -22,7 +22,10 @@ service_line() {
   elif read -r status when 2>/dev/null <"$STATE/run/$svc.exit"; then
     case $status in
       2 | 3) state="FAILED status=$status at=$when" ;;
-      *) state="waiting status=$status at=$when" ;;
+      *)
+        state="waiting status=$status at=$when"
+        [[ $svc == consumer.* && -e $STATE/consumer/${svc#consumer.}/paused ]] && state=paused
+        ;;
     esac
   elif [[ $svc == consumer.* && -e $STATE/consumer/${svc#consumer.}/paused ]]; then
     state=paused

@@ -127,12 +127,28 @@ read_routes(struct job *j, struct ws_err *err)
 	return j->routes ? 0 : -1;
 }
 
+/* The rule for a table; *as is whose names its column rules go by. */
 static int
-route(void *arg, const struct ws_rel *rel, bool *rows, struct ws_err *err)
+resolve(struct job *j, const struct ws_rel *rel, const struct ws_rel *root, struct ws_route *r,
+        const struct ws_rel **as, struct ws_err *err)
+{
+	bool shared;
+	int rc = ws_routes_resolve_leaf(j->routes, j->dbname, rel->nspname, rel->name,
+	                                root ? root->nspname : NULL, root ? root->name : NULL, r,
+	                                &shared, err);
+
+	*as = shared ? root : rel;
+	return rc;
+}
+
+static int
+route(void *arg, const struct ws_rel *rel, const struct ws_rel *root, bool *rows,
+      struct ws_err *err)
 {
 	struct job *j = arg;
 	struct ws_route r;
-	int rc = ws_routes_resolve(j->routes, j->dbname, rel->nspname, rel->name, &r, err);
+	const struct ws_rel *as;
+	int rc = resolve(j, rel, root, &r, &as, err);
 
 	if (rc != 1)
 		return rc;
@@ -142,21 +158,22 @@ route(void *arg, const struct ws_rel *rel, bool *rows, struct ws_err *err)
 }
 
 static enum ws_copy_column
-column(void *arg, const struct ws_rel *rel, const struct ws_attr *a, bool unsupported)
+column(void *arg, const struct ws_rel *rel, const struct ws_rel *root, const struct ws_attr *a,
+       bool unsupported)
 {
 	struct job *j = arg;
 	struct ws_route_column c;
 	struct ws_route r;
+	struct ws_err err;
+	const struct ws_rel *as;
 
-	ws_routes_column(j->routes, rel->nspname, rel->name, a->name, &c);
-	if (c.excluded)
-		return WS_COPY_EXCLUDED;
-	if (!unsupported || ws_routes_resolve(j->routes, j->dbname, rel->nspname, rel->name, &r, NULL) != 1)
+	if (resolve(j, rel, root, &r, &as, &err) != 1)
 		return WS_COPY_VALUE;
-	bool null = r.unsupported == WS_UNSUP_NULL;
+	bool null = unsupported && r.unsupported == WS_UNSUP_NULL;
 
 	ws_route_fini(&r);
-	return null ? WS_COPY_AS_NULL : WS_COPY_VALUE;
+	ws_routes_column(j->routes, as->nspname, as->name, a->name, &c);
+	return c.excluded ? WS_COPY_EXCLUDED : null ? WS_COPY_AS_NULL : WS_COPY_VALUE;
 }
 
 static int

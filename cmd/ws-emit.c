@@ -9,9 +9,10 @@
 #include "ws/file.h"
 #include "ws/mem.h"
 #include "ws/routes.h"
+#include "ws/tee.h"
 #include "ws/tool.h"
 
-static char *state, *consumer, *user, *password_file, *compression, *routes, *cacert, *cert, *key, *proxy;
+static char *state, *consumer, *user, *password_file, *compression, *routes, *cacert, *cert, *key, *proxy, *tee;
 static char *flush_interval, *flush_gap, *batch_bytes, *memory, *connect_timeout, *request_timeout;
 static char **urls, **settings;
 static int load, no_loop, no_verify, check_routes, connections, batch_rows;
@@ -23,6 +24,8 @@ static const struct poptOption options[] = {
     {"user", 'U', POPT_ARG_STRING, &user, 0, "user (default: environment CLICKHOUSE_USER)", "NAME"},
     {"password-file", 0, POPT_ARG_STRING, &password_file, 0, "file with the password (default: environment CLICKHOUSE_PASSWORD)", "FILE"},
     {"routes", 0, POPT_ARG_STRING, &routes, 0, "table rules, ws-routes(5) (default: DIR/routes when it exists)", "FILE"},
+    {"tee", 0, POPT_ARG_STRING, &tee, 0,
+     "several destinations: a file each in DIR, with its options", "DIR"},
     {"check-routes", 0, POPT_ARG_NONE, &check_routes, 0, "check the rules and exit", NULL},
     {"load", 0, POPT_ARG_NONE, &load, 0, "the stream is an initial load", NULL},
     {"no-loop", 'n', POPT_ARG_NONE, &no_loop, 0, "end instead of waiting out an outage", NULL},
@@ -93,6 +96,37 @@ name_ok(const char *s)
 	return n > 0 && n <= 63 && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == n;
 }
 
+/* One of several destinations is a consumer of its own, whose positions make the common ones. */
+static void
+destination_of(struct ws_emit_opts *o)
+{
+	static const char *peers[64];
+	const char *env = getenv(WS_TEE_ENV);
+	char *save, *words = env ? ws_strdup(env) : NULL;
+
+	if (!env)
+		return;
+	o->consumer = strtok_r(words, " ", &save);
+	o->common = strtok_r(NULL, " ", &save);
+	while (o->npeers < 64 && (peers[o->npeers] = strtok_r(NULL, " ", &save)))
+		o->npeers++;
+	o->peers = peers;
+}
+
+static int
+run_tee(const struct ws_emit_opts *o, struct ws_err *err)
+{
+	struct ws_tee_opts t = {.state = o->state,
+	                        .consumer = o->consumer,
+	                        .dir = tee,
+	                        .routes = routes,
+	                        .metrics = ws_metrics_path(ws_tool_metrics()),
+	                        .load = load,
+	                        .no_loop = no_loop};
+
+	return ws_tee_run(&t, STDIN_FILENO, err) == 0 ? WS_OK : (int)err->status;
+}
+
 static int
 fill(struct ws_emit_opts *o, struct ws_err *err)
 {
@@ -103,8 +137,11 @@ fill(struct ws_emit_opts *o, struct ws_err *err)
 		return ws_err_usage(err, "--state is missing");
 	if (!consumer || !name_ok(consumer))
 		return ws_err_usage(err, "--consumer: a name of letters, digits, _ and - is needed");
+	if (tee)
+		return urls ? ws_err_usage(err, "--tee: the destinations' files name their --url") : 0;
 	if (!urls)
 		return ws_err_usage(err, "--url is missing");
+	destination_of(o);
 	o->urls = (const char *const *)urls;
 	while (urls[o->nurls])
 		o->nurls++;
@@ -179,7 +216,11 @@ run(int argc, const char **argv, struct ws_err *err)
 	}
 	if (check_routes)
 		return check(err) == 0 ? WS_OK : (int)err->status;
-	if (fill(&o, err) != 0 || read_password(&password, err) != 0)
+	if (fill(&o, err) != 0)
+		return err->status;
+	if (tee)
+		return run_tee(&o, err);
+	if (read_password(&password, err) != 0)
 		return err->status;
 	o.password = password;
 	o.routes = routes;

@@ -27,9 +27,11 @@ struct ws_copy_opts {
 	bool oracle;           /* the stream has text of types that are not decoded: so has the load */
 	int out;               /* descriptor of the stream */
 	/* 1: the table is replicated (*rows: its rows are to be copied), 0 not, -1 error. */
-	int (*route)(void *arg, const struct ws_rel *rel, bool *rows, struct ws_err *err);
+	int (*route)(void *arg, const struct ws_rel *rel, const struct ws_rel *root, bool *rows,
+	             struct ws_err *err); /* root: of a partition, else NULL */
 	/* unsupported: the column's type is not decoded. */
-	enum ws_copy_column (*column)(void *arg, const struct ws_rel *rel, const struct ws_attr *a, bool unsupported);
+	enum ws_copy_column (*column)(void *arg, const struct ws_rel *rel, const struct ws_rel *root,
+	                              const struct ws_attr *a, bool unsupported);
 	void *arg;
 };
 

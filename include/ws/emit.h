@@ -7,6 +7,9 @@
 
 struct ws_emit_opts {
 	const char *state, *consumer;
+	const char *common;          /* the consumer that this is one destination of, or NULL */
+	const char *const *peers;    /* then: the names of all its destinations, this one's included */
+	int npeers;
 	const char *const *urls;
 	int nurls;
 	const char *user, *password;

@@ -12,6 +12,7 @@ enum ws_metric_kind { WS_COUNTER, WS_GAUGE };
 /* path NULL: values are kept, nothing is written. */
 struct ws_metrics *ws_metrics_new(const char *path);
 void ws_metrics_free(struct ws_metrics *m);
+const char *ws_metrics_path(const struct ws_metrics *m); /* may be NULL */
 
 /* Returns the place of the value (valid until ws_metrics_free): add to it directly.  name without
  * labels, e.g. "walshadow_received_bytes_total"; labels "" or `reason="x"`; help one sentence. */

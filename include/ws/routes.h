@@ -14,12 +14,15 @@ enum ws_keyless { WS_KEYLESS_REFUSE, WS_KEYLESS_APPEND, WS_KEYLESS_ALL };
 enum ws_unfit { WS_UNFIT_STOP, WS_UNFIT_CLAMP, WS_UNFIT_NULL, WS_UNFIT_TEXT };
 enum ws_unsupported { WS_UNSUP_STOP, WS_UNSUP_HEX, WS_UNSUP_BYTES, WS_UNSUP_NULL };
 enum ws_null_array { WS_NULL_ARRAY_TEXT, WS_NULL_ARRAY_EMPTY };
-enum ws_drop { WS_DROP_KEEP, WS_DROP_DROP, WS_DROP_STOP };
-enum ws_change_policy { WS_CHANGE_FOLLOW, WS_CHANGE_KEEP, WS_CHANGE_STOP };
+enum ws_drop { WS_DROP_KEEP, WS_DROP_DROP, WS_DROP_STOP, WS_DROP_WARN };
+enum ws_type_change { WS_TYPE_REBUILD, WS_TYPE_STOP }; /* where widening in place is not enough */
+enum ws_rename { WS_RENAME_RENAME, WS_RENAME_KEEP, WS_RENAME_STOP, WS_RENAME_NEW };
 enum ws_load { WS_LOAD_UNSAID, WS_LOAD_COPY, WS_LOAD_NONE };
 
+enum ws_partitions { WS_PART_OWN, WS_PART_ROOT };
+
 /* The extra columns, in the order in which created tables have them. */
-enum ws_extra { WS_X_VERSION, WS_X_DELETED, WS_X_OP, WS_X_XID, WS_X_COMMIT_TS, WS_X_LSN, WS_X_COUNT };
+enum ws_extra { WS_X_VERSION, WS_X_DELETED, WS_X_OP, WS_X_XID, WS_X_COMMIT_TS, WS_X_LEAF, WS_X_LSN, WS_X_COUNT };
 
 /* What the file says about one table.  Strings belong to the ws_routes, but for database and table,
  * which ws_routes_resolve makes and ws_route_fini frees.  NULL: not said. */
@@ -33,8 +36,10 @@ struct ws_route {
 	enum ws_unsupported unsupported;
 	enum ws_null_array null_array;
 	enum ws_drop drop_table, drop_column;
-	enum ws_change_policy type_change, rename_table;
+	enum ws_type_change type_change;
+	enum ws_rename rename_table;
 	enum ws_load load;
+	enum ws_partitions partitions; /* of a partitioned table: where its leaves' rows go */
 	const char *extra[WS_X_COUNT]; /* names; NULL: left out */
 };
 
@@ -61,6 +66,11 @@ void ws_routes_conflicts(const struct ws_routes *r, const char *name, struct ws_
  * -1 the names that come out cannot be used. */
 int ws_routes_resolve(const struct ws_routes *r, const char *dbname, const char *nspname,
                       const char *name, struct ws_route *out, struct ws_err *err);
+/* The same for a leaf of a partitioned table (root names NULL or empty: for any table): with
+ * partitions=root in the root's rule that rule counts, and *shared tells. */
+int ws_routes_resolve_leaf(const struct ws_routes *r, const char *dbname, const char *nspname,
+                           const char *name, const char *root_nspname, const char *root_name,
+                           struct ws_route *out, bool *shared, struct ws_err *err);
 void ws_route_fini(struct ws_route *r);
 /* The rule for a column of a table. */
 void ws_routes_column(const struct ws_routes *r, const char *nspname, const char *name,

@@ -31,6 +31,12 @@ ws_metrics_new(const char *path)
 	return m;
 }
 
+const char *
+ws_metrics_path(const struct ws_metrics *m)
+{
+	return m->path;
+}
+
 void
 ws_metrics_free(struct ws_metrics *m)
 {

@@ -17,7 +17,8 @@ pos_path(const struct ws_emit *e, const char *what)
 }
 
 static int
-read_pos(const struct ws_emit *e, const char *what, struct ws_pos *p, bool *have, struct ws_err *err)
+read_pos(const struct ws_emit *e, const char *what, struct ws_pos *p, bool *have,
+		 struct ws_err *err)
 {
 	char *path = pos_path(e, what);
 	int rc = ws_pos_read(path, p, err);
@@ -27,8 +28,8 @@ read_pos(const struct ws_emit *e, const char *what, struct ws_pos *p, bool *have
 	return rc < 0 ? -1 : 0;
 }
 
-/* Without ack, ws-decode sends everything from the floor, of transactions that began before it only a
- * part: what was acknowledged once must not be taken from that. */
+/* Without ack, ws-decode sends everything from the floor, of transactions that began before it only
+ * a part: what was acknowledged once must not be taken from that. */
 static int
 check_ack(const struct ws_emit *e, struct ws_err *err)
 {
@@ -39,20 +40,26 @@ check_ack(const struct ws_emit *e, struct ws_err *err)
 		return 0;
 	if (read_pos(e, "floor", &floor, &have, err) != 0)
 		return -1;
-	return !have ? 0 : ws_err_op(err, "ack_missing", "%s/pos/ack.%s is missing, but this consumer has sent changes: load its tables again",
-	                             e->o.state, e->o.consumer);
+	return !have
+			   ? 0
+			   : ws_err_op(err, "ack_missing",
+						   "%s/pos/ack.%s is missing, but this consumer has sent changes: load its "
+						   "tables again",
+						   e->o.state, e->o.consumer);
 }
 
 int
 emit_positions_open(struct ws_emit *e, struct ws_err *err)
 {
-	char *dir = ws_asprintf("%s/pos", e->o.state), *load = ws_asprintf("%s/consumer/%s/load", e->o.state, e->o.consumer);
+	char *dir = ws_asprintf("%s/pos", e->o.state),
+		 *load = ws_asprintf("%s/consumer/%s/load", e->o.state, e->o.consumer);
 	int rc = ws_mkdir_p(dir, 0700, err) != 0 || ws_mkdir_p(load, 0700, err) != 0 ? -1 : 0;
 
 	free(dir);
 	free(load);
 	if (rc != 0 || read_pos(e, "ack", &e->ack, &e->have_ack, err) != 0 ||
-	    read_pos(e, "sent", &e->sent, &e->have_sent, err) != 0 || check_ack(e, err) != 0)
+		read_pos(e, "sent", &e->sent, &e->have_sent, err) != 0 || check_ack(e, err) != 0 ||
+		emit_common_check(e, err) != 0)
 		return -1;
 	e->start_ack = e->have_ack ? e->ack : (struct ws_pos){0, 0};
 	e->last = e->start_ack;
@@ -70,6 +77,8 @@ emit_sent(struct ws_emit *e, struct ws_pos p, struct ws_err *err)
 	int rc = ws_pos_write(path, p, true, err);
 
 	free(path);
+	if (rc == 0)
+		rc = emit_common_sent(e, p, err);
 	if (rc == 0) {
 		e->sent = p;
 		e->have_sent = true;
@@ -81,7 +90,9 @@ emit_sent(struct ws_emit *e, struct ws_pos p, struct ws_err *err)
 int
 emit_sent_seen(struct ws_emit *e, struct ws_err *err)
 {
-	return emit_sent(e, e->o.load ? (struct ws_pos){e->load_tli, e->load_hi} : (struct ws_pos){e->tli, e->seen}, err);
+	return emit_sent(
+		e, e->o.load ? (struct ws_pos){e->load_tli, e->load_hi} : (struct ws_pos){e->tli, e->seen},
+		err);
 }
 
 int
@@ -91,7 +102,8 @@ emit_ack(struct ws_emit *e, bool now, struct ws_err *err)
 	uint64_t us = ws_now_us();
 
 	/* The base is delivered as a whole: no ack inside a load. */
-	if (e->o.load || p.lsn == 0 || (e->have_ack && p.lsn <= e->ack.lsn) || (!now && us - e->ack_us < ACK_INTERVAL_US))
+	if (e->o.load || p.lsn == 0 || (e->have_ack && p.lsn <= e->ack.lsn) ||
+		(!now && us - e->ack_us < ACK_INTERVAL_US))
 		return 0;
 	if (emit_sent(e, p, err) != 0)
 		return -1;
@@ -99,6 +111,8 @@ emit_ack(struct ws_emit *e, bool now, struct ws_err *err)
 	int rc = ws_pos_write(path, p, true, err);
 
 	free(path);
+	if (rc == 0)
+		rc = emit_common_ack(e, err);
 	if (rc == 0) {
 		e->ack = p;
 		e->have_ack = true;
@@ -140,6 +154,8 @@ emit_loaded_write(struct ws_emit *e, const struct ch_tab *t, struct ws_pos p, st
 	ws_buf_putc(&text, '\n');
 	int rc = ws_file_replace(path, text.data, text.len, 0600, true, err);
 
+	if (rc == 0)
+		rc = emit_common_loaded(e, t->oid, p, &text, err);
 	ws_buf_free(&text);
 	free(path);
 	return rc;

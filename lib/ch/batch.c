@@ -1,5 +1,4 @@
-/* Batches: rows into columns, sealing, sending several at a time, retries, and the watermark.  See
- * the invariants in lib/ch/emit.h. */
+/* Batches: rows into columns, and the body of an INSERT; see the invariants in lib/ch/emit.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,8 +38,8 @@ batch_new(struct ws_emit *e, struct ch_tab *t)
 	return b;
 }
 
-static void
-batch_free(struct ws_emit *e, struct ch_batch *b)
+void
+ch_batch_free(struct ws_emit *e, struct ch_batch *b)
 {
 	if (b->tab->open == b)
 		b->tab->open = NULL;
@@ -68,7 +67,7 @@ void
 ch_batch_drop_all(struct ws_emit *e)
 {
 	while (e->oldest)
-		batch_free(e, e->oldest);
+		ch_batch_free(e, e->oldest);
 }
 
 /* ---- rows ---- */
@@ -79,15 +78,17 @@ unfit(const struct ch_tab *t, const struct ch_lcol *c, const struct ws_value *v,
 	struct ws_buf text = {0};
 
 	if (v->state == WS_V_NULL)
-		return ws_err_op(err, "value_unfit", "table %s.%s: NULL does not fit into column %s %s%s", t->db, t->name,
-		                 c->name, c->type.wire, c->type.base == CH_ARRAY ? "; see null-array=empty in ws-routes(5)" : "");
+		return ws_err_op(err, "value_unfit", "table %s.%s: NULL does not fit into column %s %s%s",
+						 t->db, t->name, c->name, c->type.wire,
+						 c->type.base == CH_ARRAY ? "; see null-array=empty in ws-routes(5)" : "");
 	if (v->kind == WS_K_UNSUPPORTED)
 		return ws_err_op(err, "type_unsupported",
-		                 "table %s.%s column %s: the source type is not decoded; see unsupported= in ws-routes(5)",
-		                 t->db, t->name, c->name);
+						 "table %s.%s column %s: the source type is not decoded; see unsupported= "
+						 "in ws-routes(5)",
+						 t->db, t->name, c->name);
 	ws_value_text(v, &text);
-	ws_err_op(err, "value_unfit", "table %s.%s: %s value %.100s does not fit into column %s %s", t->db, t->name,
-	          ws_kind_name(v->kind), ws_buf_cstr(&text), c->name, c->type.wire);
+	ws_err_op(err, "value_unfit", "table %s.%s: %s value %.100s does not fit into column %s %s",
+			  t->db, t->name, ws_kind_name(v->kind), ws_buf_cstr(&text), c->name, c->type.wire);
 	ws_buf_free(&text);
 	return -1;
 }
@@ -138,7 +139,8 @@ add_fast(struct ch_col *c, enum ch_fast fast, const struct ws_value *v)
 
 /* What every row of this change has in its extra columns. */
 static inline __attribute__((always_inline)) int
-add_extra(const struct ws_emit *e, struct ch_col *c, const struct ch_lcol *lc, char op, unsigned __int128 version, bool deleted)
+add_extra(const struct ws_emit *e, struct ch_col *c, const struct ch_lcol *lc, char op,
+		  unsigned __int128 version, ws_oid leaf, bool deleted)
 {
 	struct ws_value v;
 	uint64_t policy = 0;
@@ -158,6 +160,9 @@ add_extra(const struct ws_emit *e, struct ch_col *c, const struct ch_lcol *lc, c
 		v.len = 1;
 		v.p = (const uint8_t *)&op;
 		break;
+	case WS_X_LEAF:
+		v.i = leaf;
+		break;
 	case WS_X_XID:
 		v.i = e->in_tx ? e->tx.xid : 0;
 		break;
@@ -169,16 +174,18 @@ add_extra(const struct ws_emit *e, struct ch_col *c, const struct ch_lcol *lc, c
 
 /* A value that is not there, or that the row loop cannot append. */
 static int
-add_slow(struct ws_emit *e, struct ch_tab *t, struct ch_col *c, const struct ch_lcol *lc, const struct ws_value *v,
-         const struct ws_value *fallback, bool gone, bool deleted, struct ws_err *err)
+add_slow(struct ws_emit *e, struct ch_tab *t, struct ch_col *c, const struct ch_lcol *lc,
+		 const struct ws_value *v, const struct ws_value *fallback, bool gone, bool deleted,
+		 struct ws_err *err)
 {
 	uint64_t policy = 0;
 
 	if (v->state == WS_V_ABSENT && fallback && fallback->state != WS_V_ABSENT)
 		v = fallback;
 	if (v->state == WS_V_ABSENT && !gone)
-		return ws_err_op(err, "toast_missing", "table %s.%s xid %u: the unchanged value of column %s is not known", t->db,
-		                 t->name, e->tx.xid, lc->name);
+		return ws_err_op(err, "toast_missing",
+						 "table %s.%s xid %u: the unchanged value of column %s is not known", t->db,
+						 t->name, e->tx.xid, lc->name);
 	*e->m_unsupported += v->state == WS_V_VALUE && v->kind == WS_K_UNSUPPORTED;
 	if (v->state == WS_V_ABSENT || ch_col_add(c, v, &policy) != 0) {
 		/* An old row's value has no use beyond the key. */
@@ -192,12 +199,13 @@ add_slow(struct ws_emit *e, struct ch_tab *t, struct ch_col *c, const struct ch_
 
 int
 ch_batch_row(struct ws_emit *e, struct ch_tab *t, char op, const struct ws_value *vals,
-             const struct ws_value *fallback, uint64_t ordinal, bool deleted, bool keyonly,
-             size_t size, struct ws_err *err)
+			 const struct ws_value *fallback, uint64_t ordinal, bool deleted, bool keyonly,
+			 size_t size, struct ws_err *err)
 {
 	struct ch_batch *b = t->open ? t->open : batch_new(e, t);
 	struct ch_layout *l = b->layout;
-	unsigned __int128 version = (unsigned __int128)(t->phase == CH_LOAD ? t->snap.lsn : e->tx.commit_lsn) << 64 | ordinal;
+	unsigned __int128 version =
+		(unsigned __int128)(t->phase == CH_LOAD ? t->snap.lsn : e->tx.commit_lsn) << 64 | ordinal;
 
 	/* Rows of one load would all be equal where the version tells them apart, as a key or to count
 	 * what has arrived; no commit record starts at an unaligned position. */
@@ -209,12 +217,14 @@ ch_batch_row(struct ws_emit *e, struct ch_tab *t, char op, const struct ws_value
 		int s = t->src[i];
 
 		if (lc->extra >= 0) {
-			if (add_extra(e, c, lc, op, version, deleted) != 0)
-				return ws_err_op(err, "value_unfit", "table %s.%s: column %s cannot be filled", t->db, t->name, lc->name);
+			if (add_extra(e, c, lc, op, version, t->oid, deleted) != 0)
+				return ws_err_op(err, "value_unfit", "table %s.%s: column %s cannot be filled",
+								 t->db, t->name, lc->name);
 		} else if (s < 0 || !vals || (keyonly && !lc->key)) {
 			ch_col_add_default(c);
 		} else if (vals[s].state != WS_V_VALUE || !add_fast(c, (enum ch_fast)lc->fast, &vals[s])) {
-			if (add_slow(e, t, c, lc, &vals[s], fallback ? &fallback[s] : NULL, deleted || op == 'D', deleted, err) != 0)
+			if (add_slow(e, t, c, lc, &vals[s], fallback ? &fallback[s] : NULL,
+						 deleted || op == 'D', deleted, err) != 0)
 				return -1;
 		}
 	}
@@ -259,8 +269,8 @@ batch_body(struct ch_batch *b)
 }
 
 /* Compressed, the columns are not needed any more: a retry sends the same frame. */
-static int
-batch_pack(struct ws_emit *e, struct ch_batch *b, struct ws_err *err)
+int
+ch_batch_pack(struct ws_emit *e, struct ch_batch *b, struct ws_err *err)
 {
 	if (e->encoding == CH_ENC_NONE)
 		return 0;
@@ -281,7 +291,7 @@ ch_batch_seal(struct ws_emit *e, struct ch_batch *b)
 	b->tab->open = NULL;
 	b->tab->flushed_us = ws_now_us();
 	if (b->rows == 0) {
-		batch_free(e, b);
+		ch_batch_free(e, b);
 		return;
 	}
 	b->state = CH_QUEUED;
@@ -296,203 +306,4 @@ ch_batch_seal_all(struct ws_emit *e)
 		next = b->next;
 		ch_batch_seal(e, b);
 	}
-}
-
-/* ---- sending ---- */
-
-/* History has nothing but its rows: after an unknown outcome they are counted.  1 all there, 0 to
- * be sent, -1 error. */
-static int
-history_there(struct ws_emit *e, struct ch_batch *b, struct ws_err *err)
-{
-	struct ws_buf where = {0}, out = {0};
-	char lo[64], hi[64];
-	int rc = -1;
-
-	if (emit_gone(e, err) != 0)
-		return -1;
-	snprintf(lo, sizeof lo, "%" PRIu64, (uint64_t)(b->vmin >> 64));
-	snprintf(hi, sizeof hi, "%" PRIu64, (uint64_t)(b->vmax >> 64));
-	ch_quote_name(&where, b->tab->route.extra[WS_X_VERSION]);
-	ws_buf_printf(&where, " >= bitOr(bitShiftLeft(toUInt128(%s), 64), toUInt128(%" PRIu64 ")) AND ", lo, (uint64_t)b->vmin);
-	ch_quote_name(&where, b->tab->route.extra[WS_X_VERSION]);
-	ws_buf_printf(&where, " <= bitOr(bitShiftLeft(toUInt128(%s), 64), toUInt128(%" PRIu64 "))", hi, (uint64_t)b->vmax);
-	ws_buf_cstr(&where);
-	if (emit_sql(e, &out, err, "SELECT count() FROM %s WHERE %s", b->tab->target, (char *)where.data) != 0)
-		goto out;
-	uint64_t n = strtoull((char *)out.data, NULL, 10);
-
-	rc = n == b->rows;
-	if (n && n != b->rows)
-		rc = emit_sql(e, NULL, err, "ALTER TABLE %s DELETE WHERE %s SETTINGS mutations_sync = 2", b->tab->target, (char *)where.data);
-out:
-	ws_buf_free(&where);
-	ws_buf_free(&out);
-	return rc;
-}
-
-static void
-batch_done(struct ws_emit *e, struct ch_batch *b)
-{
-	*e->m_rows += (double)b->rows;
-	*e->m_bytes += (double)b->bytes;
-	*e->m_inserts += 1;
-	*e->m_success = (double)ws_wall_us() / 1e6;
-	batch_free(e, b);
-	emit_recovered(e);
-}
-
-static int
-batch_start(struct ws_emit *e, struct ch_batch *b, struct ws_err *err)
-{
-	/* Everything taken in so far may be in it. */
-	if (emit_sent_seen(e, err) != 0)
-		return -1;
-	if (b->attempt == 0 && batch_pack(e, b, err) != 0)
-		return -1;
-	if (b->unknown && b->tab->history) {
-		int there = history_there(e, b, err);
-
-		if (there < 0)
-			return -1;
-		b->unknown = false;
-		if (there) {
-			batch_done(e, b);
-			return 0;
-		}
-	}
-	snprintf(b->query_id, sizeof b->query_id, "%s%" PRIu64 ".%" PRIu64, e->prefix, ws_wall_us(), ++e->seq);
-	b->req = (struct ch_req){.query_id = b->query_id, .params = (char *)e->srv.insert_params.data, .pieces = b->pieces,
-	                         .npieces = b->npieces, .encoding = e->encoding, .insert = true, .rows = b->rows,
-	                         .url = -1, .owner = b, .body = b->req.body};
-	if (ch_http_start(e->http, &b->req, err) != 0)
-		return -1;
-	b->state = CH_FLYING;
-	e->queued--;
-	e->flying++;
-	return 0;
-}
-
-/* A request of a batch is done. */
-static void
-batch_answer(struct ws_emit *e, struct ch_batch *b)
-{
-	struct ws_err why = {0};
-	enum ch_outcome o = ch_req_outcome(e->http, &b->req, &why);
-
-	if (o == CH_OK) {
-		b->state = CH_FLYING;
-		batch_done(e, b);
-		return;
-	}
-	e->flying--;
-	e->queued++;
-	b->state = CH_WAITING;
-	if (o == CH_REFUSED || o == CH_BUG) {
-		ws_err_prefix(&why, "insert of %" PRIu64 " rows into %s", b->rows, b->tab->target);
-		if (!e->fatal.msg[0])
-			e->fatal = why;
-		return;
-	}
-	/* Blocks of several partitions can be there in part even when the server said no. */
-	b->unknown = true;
-	if (o == CH_UNKNOWN)
-		e->host_stale[b->req.used_url] = e->stale = true;
-	emit_backoff(e, &why, b->req.used_url);
-	b->retry_us = ws_now_us() + (uint64_t)(emit_delay(b->attempt++) * 1e6);
-}
-
-int
-ch_batch_tick(struct ws_emit *e, bool idle, struct ws_err *err)
-{
-	uint64_t now = ws_now_us();
-
-	if (e->fatal.msg[0]) {
-		*err = e->fatal;
-		return -1;
-	}
-	for (struct ch_batch *b = e->oldest, *next; b; b = next) {
-		next = b->next;
-		if (b->state == CH_OPEN) {
-			struct ch_tab *t = b->tab;
-			bool room = e->flying + e->queued < e->o.connections;
-			bool due = (double)(now - b->opened_us) >= e->o.flush_interval * 1e6;
-			bool early = idle && !e->in_tx && e->flying == 0 && (double)(now - t->flushed_us) >= e->o.flush_gap * 1e6;
-
-			/* While all connections are busy a batch may as well grow. */
-			if (b->rows >= e->o.batch_rows || b->bytes >= e->o.batch_bytes || (room && (due || early)))
-				ch_batch_seal(e, b);
-			continue;
-		}
-	}
-	for (struct ch_batch *b = e->oldest, *next; b && e->flying < e->o.connections; b = next) {
-		next = b->next;
-		if (b->state == CH_QUEUED || (b->state == CH_WAITING && b->retry_us <= now)) {
-			if (batch_start(e, b, err) != 0)
-				return -1;
-			next = e->oldest; /* it may have waited, and others come to their end */
-		}
-	}
-	return 0;
-}
-
-int
-ch_batch_due(const struct ws_emit *e, int most)
-{
-	uint64_t now = ws_now_us();
-	int64_t wait = (int64_t)most * 1000;
-
-	for (const struct ch_batch *b = e->oldest; b; b = b->next) {
-		int64_t at = wait;
-
-		if (b->state == CH_OPEN) {
-			int64_t gap = (int64_t)(b->tab->flushed_us + (uint64_t)(e->o.flush_gap * 1e6)) - (int64_t)now;
-
-			at = (int64_t)(b->opened_us + (uint64_t)(e->o.flush_interval * 1e6)) - (int64_t)now;
-			if (e->flying == 0 && !e->in_tx && gap < at)
-				at = gap;
-			if (e->flying + e->queued >= e->o.connections)
-				continue; /* an answer wakes us */
-		} else if (b->state == CH_WAITING) {
-			at = (int64_t)b->retry_us - (int64_t)now;
-		}
-		if (at < wait)
-			wait = at;
-	}
-	return wait <= 0 ? 0 : (int)((wait + 999) / 1000);
-}
-
-int
-emit_pump(struct ws_emit *e, int fd, int ms, bool *readable, struct ws_err *err)
-{
-	struct curl_waitfd fds[2] = {{ws_tool_signal_fd(), CURL_WAIT_POLLIN, 0}, {fd, CURL_WAIT_POLLIN, 0}};
-	/* The signal pipe stays readable once a stop is asked for. */
-	unsigned skip = ws_tool_stopping();
-	struct ch_req *r;
-	bool moved = false;
-
-	if (readable)
-		*readable = false;
-	while ((r = ch_http_step(e->http))) {
-		moved = true;
-		if (r->owner)
-			batch_answer(e, r->owner);
-	}
-	if (e->fatal.msg[0]) {
-		*err = e->fatal;
-		return -1;
-	}
-	if (moved)
-		return 0;
-	ch_http_wait(e->http, fds + skip, (fd >= 0 ? 2 : 1) - skip, ms);
-	if (readable && fd >= 0)
-		*readable = fds[1].revents != 0;
-	while ((r = ch_http_step(e->http)))
-		if (r->owner)
-			batch_answer(e, r->owner);
-	if (e->fatal.msg[0]) {
-		*err = e->fatal;
-		return -1;
-	}
-	return 0;
 }

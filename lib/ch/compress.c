@@ -13,7 +13,7 @@ static int
 compress_lz4(const struct ch_piece *pieces, int n, struct ws_buf *out, struct ws_err *err)
 {
 	LZ4F_preferences_t prefs = {.frameInfo = {.contentChecksumFlag = LZ4F_contentChecksumEnabled,
-	                                          .blockSizeID = LZ4F_max1MB}};
+											  .blockSizeID = LZ4F_max1MB}};
 	LZ4F_cctx *ctx;
 	size_t k = LZ4F_createCompressionContext(&ctx, LZ4F_VERSION);
 
@@ -28,7 +28,7 @@ compress_lz4(const struct ch_piece *pieces, int n, struct ws_buf *out, struct ws
 			out->len += k;
 			ws_buf_reserve(out, LZ4F_compressBound(len, &prefs));
 			k = LZ4F_compressUpdate(ctx, out->data + out->len, out->cap - out->len,
-			                        (const char *)pieces[i].p + at, len, NULL);
+									(const char *)pieces[i].p + at, len, NULL);
 		}
 	}
 	if (!LZ4F_isError(k)) {
@@ -104,7 +104,8 @@ compress_gzip(const struct ch_piece *pieces, int n, struct ws_buf *out, struct w
 }
 
 int
-ch_compress(enum ch_encoding e, const struct ch_piece *pieces, int n, struct ws_buf *out, struct ws_err *err)
+ch_compress(enum ch_encoding e, const struct ch_piece *pieces, int n, struct ws_buf *out,
+			struct ws_err *err)
 {
 	switch (e) {
 	case CH_ENC_LZ4:

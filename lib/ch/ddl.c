@@ -27,7 +27,9 @@ ch_on_cluster(const struct ch_tab *t, struct ws_buf *scratch)
 bool
 ch_rel_key(const struct ws_c_relation *rel, bool *key)
 {
-	unsigned flag = rel->replident == 'f' ? WS_COL_PKEY : rel->replident == 'n' ? 0 : WS_COL_IDENTITY;
+	unsigned flag = rel->replident == 'f'   ? WS_COL_PKEY
+					: rel->replident == 'n' ? 0
+											: WS_COL_IDENTITY;
 	bool any = false;
 
 	for (int i = 0; i < rel->ncols; i++) {
@@ -41,16 +43,18 @@ ch_rel_key(const struct ws_c_relation *rel, bool *key)
 }
 
 void
-ch_column_name(const struct ws_emit *e, const struct ws_c_relation *rel, const struct ws_c_column *col,
-               struct ws_route_column *out)
+ch_column_name(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel,
+			   const struct ws_c_column *col, struct ws_route_column *out)
 {
-	ws_routes_column(e->routes, rel->nspname, rel->name, col->name, out);
+	ws_routes_column(e->routes, t->shared ? rel->root_nspname : rel->nspname,
+					 t->shared ? rel->root_name : rel->name, col->name, out);
 	if (!out->name)
 		out->name = col->name;
 }
 
 void
-ch_note_of(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel, struct ch_note *out)
+ch_note_of(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel,
+		   struct ch_note *out)
 {
 	memset(out, 0, sizeof *out);
 	out->text = ws_strdup(t->note.text ? t->note.text : "");
@@ -64,7 +68,7 @@ ch_note_of(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_re
 		const struct ws_c_column *c = &rel->cols[i];
 		struct ws_route_column rc;
 
-		ch_column_name(e, rel, c, &rc);
+		ch_column_name(e, t, rel, c, &rc);
 		if (rc.excluded)
 			continue;
 		struct ch_note_col *n = ch_note_add(out);
@@ -88,7 +92,9 @@ replacing(const struct ch_tab *t)
 static void
 put_engine(const struct ch_tab *t, struct ws_buf *out)
 {
-	const char *engine = t->route.engine ? t->route.engine : t->history ? "MergeTree" : "ReplacingMergeTree";
+	const char *engine = t->route.engine ? t->route.engine
+						 : t->history    ? "MergeTree"
+										 : "ReplacingMergeTree";
 	struct ws_buf args = {0};
 
 	ws_buf_puts(out, " ENGINE = ");
@@ -117,7 +123,8 @@ put_engine(const struct ch_tab *t, struct ws_buf *out)
 
 /* The sort key as it is meant without order-by: key columns, all columns, or the version. */
 static void
-put_order(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel, struct ws_buf *out)
+put_order(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel,
+		  struct ws_buf *out)
 {
 	bool key[WS_CHANGE_MAX_COLS];
 	const char *sep = "";
@@ -134,7 +141,7 @@ put_order(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_rel
 	for (int i = 0; i < rel->ncols; i++) {
 		struct ws_route_column rc;
 
-		ch_column_name(e, rel, &rel->cols[i], &rc);
+		ch_column_name(e, t, rel, &rel->cols[i], &rc);
 		if (rc.excluded || (has ? !key[i] : t->append || t->history))
 			continue;
 		ws_buf_puts(out, sep);
@@ -144,6 +151,12 @@ put_order(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_rel
 	if (t->append || t->history) {
 		ws_buf_puts(out, sep);
 		ch_quote_name(out, t->route.extra[WS_X_VERSION]);
+		sep = ", ";
+	}
+	/* Leaves may have equal keys, of different rows. */
+	if (t->shared) {
+		ws_buf_puts(out, sep);
+		ch_quote_name(out, t->route.extra[WS_X_LEAF]);
 	}
 	ws_buf_putc(out, ')');
 }
@@ -152,12 +165,16 @@ static void
 put_extras(const struct ch_tab *t, struct ws_buf *out)
 {
 	static const char *const types[WS_X_COUNT] = {
-	    [WS_X_VERSION] = "UInt128 CODEC(ZSTD(1))", [WS_X_DELETED] = "UInt8",
-	    [WS_X_OP] = "Enum8('I' = 1, 'U' = 2, 'D' = 3, 'T' = 4, 'S' = 5)",
-	    [WS_X_XID] = "UInt32 CODEC(T64, ZSTD(1))", [WS_X_COMMIT_TS] = "DateTime64(6, 'UTC') CODEC(ZSTD(1))"};
+		[WS_X_VERSION] = "UInt128 CODEC(ZSTD(1))",
+		[WS_X_DELETED] = "UInt8",
+		[WS_X_OP] = "Enum8('I' = 1, 'U' = 2, 'D' = 3, 'T' = 4, 'S' = 5)",
+		[WS_X_XID] = "UInt32 CODEC(T64, ZSTD(1))",
+		[WS_X_LEAF] = "UInt32",
+		[WS_X_COMMIT_TS] = "DateTime64(6, 'UTC') CODEC(ZSTD(1))"};
 
 	for (int i = 0; i < WS_X_COUNT; i++) {
-		if (!t->route.extra[i] || (i == WS_X_DELETED && t->history) || (i == WS_X_OP && !t->history))
+		if (!t->route.extra[i] || (i == WS_X_DELETED && t->history) ||
+			(i == WS_X_OP && !t->history) || (i == WS_X_LEAF && !t->shared))
 			continue;
 		ws_buf_puts(out, ", ");
 		ch_quote_name(out, t->route.extra[i]);
@@ -174,8 +191,8 @@ put_extras(const struct ch_tab *t, struct ws_buf *out)
 
 void
 ch_create_sql(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel,
-              const char *db, const char *name, const struct ch_desc *old, const struct ch_note *note,
-              struct ws_buf *out)
+			  const char *db, const char *name, const struct ch_desc *old,
+			  const struct ch_note *note, struct ws_buf *out)
 {
 	bool key[WS_CHANGE_MAX_COLS], has = ch_rel_key(rel, key), nullable_key = false;
 	const char *sep = "";
@@ -190,7 +207,7 @@ ch_create_sql(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c
 		const struct ch_dcol *d = n ? ch_desc_find(old, n->name) : NULL;
 		struct ws_route_column rc;
 
-		ch_column_name(e, rel, c, &rc);
+		ch_column_name(e, t, rel, c, &rc);
 		if (rc.excluded)
 			continue;
 		ws_buf_puts(out, sep);
@@ -199,10 +216,12 @@ ch_create_sql(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c
 		/* What the table has stays while the source's type does. */
 		if (rc.type)
 			ws_buf_puts(out, rc.type);
-		else if (d && n->typid == c->typid && n->typmod == c->typmod && (n->notnull || !(c->flags & WS_COL_NOTNULL)))
+		else if (d && n->typid == c->typid && n->typmod == c->typmod &&
+				 (n->notnull || !(c->flags & WS_COL_NOTNULL)))
 			ws_buf_puts(out, d->type);
 		else
-			ch_type_default(c, &t->route, &e->srv.lim, has ? key[i] : t->route.keyless == WS_KEYLESS_ALL, out);
+			ch_type_default(c, &t->route, &e->srv.lim,
+							has ? key[i] : t->route.keyless == WS_KEYLESS_ALL, out);
 		nullable_key |= !has && !(c->flags & WS_COL_NOTNULL);
 		sep = ", ";
 	}
@@ -221,7 +240,7 @@ ch_create_sql(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c
 
 	if (t->route.settings || all)
 		ws_buf_printf(out, " SETTINGS %s%s%s", t->route.settings ? t->route.settings : "",
-		              t->route.settings && all ? ", " : "", all ? "allow_nullable_key = 1" : "");
+					  t->route.settings && all ? ", " : "", all ? "allow_nullable_key = 1" : "");
 	ws_buf_puts(out, " COMMENT ");
 	ch_note_format(note, &comment);
 	ch_quote_text(out, (char *)comment.data, comment.len);
@@ -250,11 +269,14 @@ literal(const struct ws_value *v, const struct ch_type *t, const char *wire, str
 			memcpy(&bits, &f, 4);
 		else
 			memcpy(&bits, &d, 8);
-		ws_buf_printf(out, "reinterpret(toUInt%u(%llu), 'Float%u')", t->width * 8, (unsigned long long)bits, t->width * 8);
+		ws_buf_printf(out, "reinterpret(toUInt%u(%llu), 'Float%u')", t->width * 8,
+					  (unsigned long long)bits, t->width * 8);
 	} else if (t->base == CH_DATE32 && v->kind == WS_K_DATE) {
 		ws_buf_printf(out, "addDays(toDate32('1970-01-01'), %lld)", (long long)v->i + EPOCH_DAYS);
-	} else if (t->base == CH_DATETIME64 && t->scale == 6 && (v->kind == WS_K_TIMESTAMP || v->kind == WS_K_TIMESTAMPTZ)) {
-		ws_buf_printf(out, "reinterpret(toInt64(%lld), 'DateTime64(6, \\'UTC\\')')", (long long)v->i + EPOCH_US);
+	} else if (t->base == CH_DATETIME64 && t->scale == 6 &&
+			   (v->kind == WS_K_TIMESTAMP || v->kind == WS_K_TIMESTAMPTZ)) {
+		ws_buf_printf(out, "reinterpret(toInt64(%lld), 'DateTime64(6, \\'UTC\\')')",
+					  (long long)v->i + EPOCH_US);
 	} else if (v->kind == WS_K_BOOL && t->base != CH_STRING) {
 		ws_buf_printf(out, "CAST(%d, ", (int)v->i);
 		ch_quote_text(out, wire, strlen(wire));
@@ -315,7 +337,8 @@ literal_array(const struct ws_value *v, const struct ch_type *t, struct ws_buf *
 /* The expression is evaluated by the server and compared with the bytes that an insert would
  * send: texts mean different things on both sides often enough. */
 int
-ch_missing_sql(struct ws_emit *e, const struct ws_c_column *col, const char *type, struct ws_buf *out, struct ws_err *err)
+ch_missing_sql(struct ws_emit *e, const struct ws_c_column *col, const char *type,
+			   struct ws_buf *out, struct ws_err *err)
 {
 	struct ws_arena arena = {0};
 	struct ch_type t;
@@ -328,26 +351,31 @@ ch_missing_sql(struct ws_emit *e, const struct ws_c_column *col, const char *typ
 	int rc = -1;
 
 	route.unsupported = WS_UNSUP_HEX;
-	if (ws_value_from_text(col->kind, col->elem_kind, col->missing, strlen(col->missing), &arena, &v, err) != 0 ||
-	    ch_type_parse(type, &arena, &t, err) != 0)
+	if (ws_value_from_text(col->kind, col->elem_kind, col->missing, strlen(col->missing), &arena,
+						   &v, err) != 0 ||
+		ch_type_parse(type, &arena, &t, err) != 0)
 		goto out;
-	if (ch_col_init(&c, &t, col->kind, col->elem_kind, &route, &e->srv.lim) != 0 || ch_col_add(&c, &v, &policy) != 0) {
-		ws_err_op(err, "value_unfit", "column %s: the default of older rows does not fit into %s", col->name, type);
+	if (ch_col_init(&c, &t, col->kind, col->elem_kind, &route, &e->srv.lim) != 0 ||
+		ch_col_add(&c, &v, &policy) != 0) {
+		ws_err_op(err, "value_unfit", "column %s: the default of older rows does not fit into %s",
+				  col->name, type);
 		goto out;
 	}
 	if (t.base == CH_ARRAY)
 		literal_array(&v, &t, &expr);
 	else
 		literal(&v, &t, t.wire, &expr);
-	if (emit_sql(e, &answer, err, "SELECT CAST((%s) AS %s) FORMAT Native", ws_buf_cstr(&expr), type) != 0)
+	if (emit_sql(e, &answer, err, "SELECT CAST((%s) AS %s) FORMAT Native", ws_buf_cstr(&expr),
+				 type) != 0)
 		goto out;
 	int n = ch_col_pieces(&c, pieces, 40);
 
 	for (int i = 0; i < n; i++)
 		ws_buf_put(&want, pieces[i].p, pieces[i].n);
 	if (answer.len < want.len || memcmp(answer.data + answer.len - want.len, want.data, want.len)) {
-		ws_err_op(err, "default_inexact", "column %s: the server does not read %.100s as PostgreSQL means it", col->name,
-		          ws_buf_cstr(&expr));
+		ws_err_op(err, "default_inexact",
+				  "column %s: the server does not read %.100s as PostgreSQL means it", col->name,
+				  ws_buf_cstr(&expr));
 		goto out;
 	}
 	ws_buf_put(out, expr.data, expr.len);

@@ -33,7 +33,8 @@ field(struct ws_arena *a, char **at)
 }
 
 int
-emit_describe(struct ws_emit *e, const char *db, const char *name, struct ch_desc *d, struct ws_err *err)
+emit_describe(struct ws_emit *e, const char *db, const char *name, struct ch_desc *d,
+			  struct ws_err *err)
 {
 	struct ws_buf qdb = {0}, qname = {0}, out = {0};
 	int rc = -1, cap = 0;
@@ -44,8 +45,9 @@ emit_describe(struct ws_emit *e, const char *db, const char *name, struct ch_des
 	ws_buf_cstr(&qdb);
 	ws_buf_cstr(&qname);
 	if (emit_sql(e, &out, err,
-	             "SELECT engine, engine_full, sorting_key, toString(uuid), comment FROM system.tables WHERE database = %s AND name = %s",
-	             (char *)qdb.data, (char *)qname.data) != 0)
+				 "SELECT engine, engine_full, sorting_key, toString(uuid), comment FROM "
+				 "system.tables WHERE database = %s AND name = %s",
+				 (char *)qdb.data, (char *)qname.data) != 0)
 		goto out;
 	if (out.len) {
 		char *at = (char *)out.data;
@@ -58,9 +60,10 @@ emit_describe(struct ws_emit *e, const char *db, const char *name, struct ch_des
 		d->comment = field(&d->arena, &at);
 		out.len = 0;
 		if (emit_sql(e, &out, err,
-		             "SELECT name, type, default_kind, is_in_sorting_key, is_in_partition_key FROM system.columns "
-		             "WHERE database = %s AND table = %s ORDER BY position",
-		             (char *)qdb.data, (char *)qname.data) != 0)
+					 "SELECT name, type, default_kind, is_in_sorting_key, is_in_partition_key FROM "
+					 "system.columns "
+					 "WHERE database = %s AND table = %s ORDER BY position",
+					 (char *)qdb.data, (char *)qname.data) != 0)
 			goto out;
 		for (at = (char *)out.data; *at;) {
 			if (d->n == cap) {
@@ -90,23 +93,63 @@ out:
 	return rc;
 }
 
+/* ---- which tables are this consumer's ---- */
+
 static void
-known_free(struct ws_emit *e)
+known_free(struct ch_known *k)
 {
-	for (struct ch_known *k = e->known, *next; k; k = next) {
-		next = k->next;
-		ch_note_fini(&k->note);
-		free(k->db);
-		free(k->name);
-		free(k);
-	}
-	e->known = NULL;
+	ch_note_fini(&k->note);
+	free(k->db);
+	free(k->name);
+	free(k);
+}
+
+void
+emit_known_forget(struct ws_emit *e, struct ch_known *k)
+{
+	for (struct ch_known **p = &e->known; *p; p = &(*p)->next)
+		if (*p == k) {
+			*p = k->next;
+			known_free(k);
+			return;
+		}
+}
+
+struct ch_known *
+emit_known_add(struct ws_emit *e, const char *db, const char *name, ws_oid oid,
+			   enum ch_note_state state, bool shared)
+{
+	struct ch_known *k = ws_calloc(1, sizeof *k);
+
+	k->db = ws_strdup(db);
+	k->name = ws_strdup(name);
+	k->shared = shared;
+	k->note.oid = oid;
+	k->note.state = state;
+	k->next = e->known;
+	e->known = k;
+	return k;
 }
 
 bool
 emit_note_ours(const struct ws_emit *e, const struct ch_note *n)
 {
-	return n->system_id == e->id.system_id && n->db == e->id.db && !strcmp(n->consumer, e->o.consumer);
+	return n->system_id == e->id.system_id && n->db == e->id.db &&
+		   !strcmp(n->consumer, e->o.consumer);
+}
+
+/* All lines of a table's comment that are ours. */
+static void
+known_of(struct ws_emit *e, const char *db, const char *name, const char *comment)
+{
+	struct ch_note note;
+	bool shared = false;
+
+	for (const char *at = comment; ch_note_next(&at, &note) == 1; ch_note_fini(&note)) {
+		shared |= note.state == CH_NOTE_ROOT;
+		if (emit_note_ours(e, &note))
+			emit_known_add(e, db, name, note.oid, note.state, shared);
+	}
 }
 
 /* Every table whose comment says that it is this consumer's. */
@@ -116,33 +159,24 @@ emit_known_read(struct ws_emit *e, struct ws_err *err)
 	struct ws_buf out = {0};
 	bool eol;
 
-	known_free(e);
+	while (e->known)
+		emit_known_forget(e, e->known);
 	if (!e->dbname)
 		return 0;
 	if (emit_sql(e, &out, err,
-	             "SELECT database, name, comment FROM system.tables WHERE position(comment, 'walshadow=1 system=%" PRIu64
-	             " database=%u ') > 0 AND NOT startsWith(name, 'ws_staging_')",
-	             e->id.system_id, e->id.db) != 0) {
+				 "SELECT database, name, comment FROM system.tables WHERE position(comment, "
+				 "'walshadow=1 system=%" PRIu64
+				 " database=%u ') > 0 AND NOT startsWith(name, 'ws_staging_')",
+				 e->id.system_id, e->id.db) != 0) {
 		ws_buf_free(&out);
 		return -1;
 	}
 	for (char *at = out.data ? (char *)out.data : (char[1]){0}; *at;) {
-		char *db = ch_tsv_next(&at, &eol), *name = ch_tsv_next(&at, &eol), *comment = ch_tsv_next(&at, &eol);
-		struct ch_note note;
+		char *db = ch_tsv_next(&at, &eol), *name = ch_tsv_next(&at, &eol),
+			 *comment = ch_tsv_next(&at, &eol);
 
-		if (!comment || ch_note_parse(comment, &note) != 1)
-			continue;
-		if (!emit_note_ours(e, &note)) {
-			ch_note_fini(&note);
-			continue;
-		}
-		struct ch_known *k = ws_calloc(1, sizeof *k);
-
-		k->db = ws_strdup(db);
-		k->name = ws_strdup(name);
-		k->note = note;
-		k->next = e->known;
-		e->known = k;
+		if (comment)
+			known_of(e, db, name, comment);
 	}
 	ws_buf_free(&out);
 	return 0;
@@ -152,7 +186,25 @@ struct ch_known *
 emit_known_find(struct ws_emit *e, ws_oid oid)
 {
 	for (struct ch_known *k = e->known; k; k = k->next)
-		if (k->note.oid == oid)
+		if (k->note.oid == oid && !k->shared && k->note.state != CH_NOTE_LEFT)
+			return k;
+	return NULL;
+}
+
+struct ch_known *
+emit_known_root(struct ws_emit *e, ws_oid oid)
+{
+	for (struct ch_known *k = e->known; k; k = k->next)
+		if (k->note.oid == oid && k->note.state == CH_NOTE_ROOT)
+			return k;
+	return NULL;
+}
+
+struct ch_known *
+emit_known_leaf(struct ws_emit *e, ws_oid oid)
+{
+	for (struct ch_known *k = e->known; k; k = k->next)
+		if (k->note.oid == oid && k->shared && k->note.state != CH_NOTE_ROOT)
 			return k;
 	return NULL;
 }

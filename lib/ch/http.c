@@ -212,7 +212,8 @@ set_tls(CURL *e, const struct ch_http_opts *o)
 static void
 set_headers(const struct ch_http *h, struct ch_req *r)
 {
-	static const char *const encodings[] = {NULL, "Content-Encoding: lz4", "Content-Encoding: zstd", "Content-Encoding: gzip"};
+	static const char *const encodings[] = {NULL, "Content-Encoding: lz4", "Content-Encoding: zstd",
+											"Content-Encoding: gzip"};
 	struct curl_slist *s = curl_slist_append(NULL, "Expect:");
 
 	s = curl_slist_append(s, "Content-Type: application/octet-stream");

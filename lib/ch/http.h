@@ -21,10 +21,10 @@ struct ch_http_opts {
 
 enum ch_outcome {
 	CH_OK,
-	CH_TEMP,     /* the server says no for now */
-	CH_UNKNOWN,  /* no answer: it may have happened, or happen later */
-	CH_REFUSED,  /* an operator is needed */
-	CH_BUG       /* the server could not read what was sent */
+	CH_TEMP,    /* the server says no for now */
+	CH_UNKNOWN, /* no answer: it may have happened, or happen later */
+	CH_REFUSED, /* an operator is needed */
+	CH_BUG      /* the server could not read what was sent */
 };
 
 struct ch_req {
@@ -34,21 +34,21 @@ struct ch_req {
 	const struct ch_piece *pieces;
 	int npieces;
 	enum ch_encoding encoding;
-	bool insert;       /* the answer must be empty, the rows counted */
-	uint64_t rows;     /* sent by an insert */
-	int url;           /* index; -1: the current one */
-	double timeout;    /* seconds; 0: the default; negative: none */
+	bool insert;    /* the answer must be empty, the rows counted */
+	uint64_t rows;  /* sent by an insert */
+	int url;        /* index; -1: the current one */
+	double timeout; /* seconds; 0: the default; negative: none */
 	/* Set when done. */
 	bool done;
 	CURLcode result;
 	long status;
-	int code;          /* the server's exception code, 0 none */
+	int code; /* the server's exception code, 0 none */
 	bool has_written;
 	uint64_t written;
 	struct ws_buf body;
 	int used_url;
 	/* Private. */
-	void *owner;       /* the caller's */
+	void *owner; /* the caller's */
 	CURL *easy;
 	struct curl_slist *headers;
 	int piece;
@@ -78,7 +78,8 @@ void ch_http_wait(struct ch_http *h, struct curl_waitfd *fds, unsigned nfds, int
 enum ch_outcome ch_req_outcome(const struct ch_http *h, const struct ch_req *r, struct ws_err *err);
 
 /* Compresses the pieces into one frame with a content checksum; out is empty before. */
-int ch_compress(enum ch_encoding e, const struct ch_piece *pieces, int n, struct ws_buf *out, struct ws_err *err);
+int ch_compress(enum ch_encoding e, const struct ch_piece *pieces, int n, struct ws_buf *out,
+				struct ws_err *err);
 
 /* Appends name=value, percent-encoded, with & before it when b is not empty. */
 void ch_param(struct ws_buf *b, const char *name, const char *value);

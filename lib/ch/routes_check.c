@@ -8,7 +8,8 @@
 static char *
 only_table(const struct rule *x)
 {
-	if (x->kind != RULE_TABLE || x->pat.regex || x->pat.text[strcspn(x->pat.text, "*?[\\")] || !strchr(x->pat.text, '.'))
+	if (x->kind != RULE_TABLE || x->pat.regex || x->pat.text[strcspn(x->pat.text, "*?[\\")] ||
+		!strchr(x->pat.text, '.'))
 		return NULL;
 	return ws_strdup(x->pat.text);
 }
@@ -41,8 +42,9 @@ ws_routes_conflicts(const struct ws_routes *r, const char *name, struct ws_buf *
 		for (size_t j = 0; j < i && to[i]; j++) {
 			if (!to[j] || strcmp(to[i], to[j]) || !strcmp(tables[i], tables[j]))
 				continue;
-			ws_buf_printf(problems, "%s:%u: %s goes to %s, as %s does by line %u\n", name, r->rules[i].route.line, tables[i], to[i],
-			              tables[j], r->rules[j].route.line);
+			ws_buf_printf(problems, "%s:%u: %s goes to %s, as %s does by line %u\n", name,
+						  r->rules[i].route.line, tables[i], to[i], tables[j],
+						  r->rules[j].route.line);
 			break;
 		}
 	}

@@ -103,7 +103,7 @@ fill(const char *tmpl, const char *db, const char *nsp, const char *name)
 
 int
 ws_routes_resolve(const struct ws_routes *r, const char *dbname, const char *nspname,
-                  const char *name, struct ws_route *out, struct ws_err *err)
+				  const char *name, struct ws_route *out, struct ws_err *err)
 {
 	char *full = ws_asprintf("%s.%s", nspname, name);
 	const struct rule *hit = NULL;
@@ -124,7 +124,8 @@ ws_routes_resolve(const struct ws_routes *r, const char *dbname, const char *nsp
 		*out = hit->route;
 	else
 		route_defaults(out);
-	out->database = fill(hit && hit->database ? hit->database : default_database, dbname, nspname, name);
+	out->database =
+		fill(hit && hit->database ? hit->database : default_database, dbname, nspname, name);
 	out->table = fill(hit && hit->name ? hit->name : default_name, dbname, nspname, name);
 	size_t nd = strlen(out->database), nt = strlen(out->table);
 
@@ -132,11 +133,42 @@ ws_routes_resolve(const struct ws_routes *r, const char *dbname, const char *nsp
 	 * ones itself, with an error of its own. */
 	if (nd == 0 || nt == 0 || nd > WS_ROUTES_MAX_NAME || nt > WS_ROUTES_MAX_NAME) {
 		ws_err_op(err, "route_name", "line %u: table %s.%s: destination name is empty or too long",
-		          out->line, nspname, name);
+				  out->line, nspname, name);
 		ws_route_fini(out);
 		return -1;
 	}
 	return 1;
+}
+
+static bool
+excluded(const struct ws_routes *r, const char *nspname, const char *name)
+{
+	char *full = ws_asprintf("%s.%s", nspname, name);
+	bool hit = false;
+
+	for (size_t i = 0; i < r->n && !hit; i++)
+		hit = r->rules[i].kind == RULE_EXCLUDE && matches(&r->rules[i].pat, full);
+	free(full);
+	return hit;
+}
+
+int
+ws_routes_resolve_leaf(const struct ws_routes *r, const char *dbname, const char *nspname,
+					   const char *name, const char *root_nspname, const char *root_name,
+					   struct ws_route *out, bool *shared, struct ws_err *err)
+{
+	*shared = false;
+	if (root_name && *root_name && !excluded(r, nspname, name)) {
+		int rc = ws_routes_resolve(r, dbname, root_nspname, root_name, out, err);
+
+		if (rc < 0 || (rc == 1 && out->partitions == WS_PART_ROOT)) {
+			*shared = rc == 1;
+			return rc;
+		}
+		if (rc == 1)
+			ws_route_fini(out);
+	}
+	return ws_routes_resolve(r, dbname, nspname, name, out, err);
 }
 
 void
@@ -149,7 +181,7 @@ ws_route_fini(struct ws_route *r)
 
 void
 ws_routes_column(const struct ws_routes *r, const char *nspname, const char *name,
-                 const char *column, struct ws_route_column *out)
+				 const char *column, struct ws_route_column *out)
 {
 	char *full = ws_asprintf("%s.%s.%s", nspname, name, column);
 

@@ -15,8 +15,7 @@ struct parser {
 	bool bad;
 };
 
-static void WS_PRINTF(2, 3)
-problem(struct parser *p, const char *fmt, ...)
+static void WS_PRINTF(2, 3) problem(struct parser *p, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -33,7 +32,8 @@ problem(struct parser *p, const char *fmt, ...)
 #define MAX_WORDS 64
 
 /* Cuts a line into words at blanks.  A double quote, anywhere in a word, takes everything up to the
- * next one as it is ("" is a quote); # outside quotes ends the line.  Returns the number of words. */
+ * next one as it is ("" is a quote); # outside quotes ends the line.  Returns the number of words.
+ */
 static int
 cut(struct parser *p, const char *s, size_t n, char **words)
 {
@@ -53,7 +53,8 @@ cut(struct parser *p, const char *s, size_t n, char **words)
 		char *w = o;
 		bool quoted = false;
 
-		for (; i < n && (quoted || (s[i] != ' ' && s[i] != '\t' && s[i] != '\r' && s[i] != '#')); i++) {
+		for (; i < n && (quoted || (s[i] != ' ' && s[i] != '\t' && s[i] != '\r' && s[i] != '#'));
+			 i++) {
 			if (s[i] != '"')
 				*o++ = s[i];
 			else if (quoted && i + 1 < n && s[i + 1] == '"')
@@ -77,20 +78,45 @@ struct choice {
 	int value;
 };
 
-static const struct choice deletes_words[] = {{"tombstone", WS_DEL_TOMBSTONE}, {"soft", WS_DEL_SOFT},
-                                              {"discard", WS_DEL_DISCARD}, {"history", WS_DEL_HISTORY}, {NULL, 0}};
-static const struct choice keyless_words[] = {{"refuse", WS_KEYLESS_REFUSE}, {"append", WS_KEYLESS_APPEND},
-                                              {"all", WS_KEYLESS_ALL}, {NULL, 0}};
-static const struct choice unfit_words[] = {{"stop", WS_UNFIT_STOP}, {"clamp", WS_UNFIT_CLAMP},
-                                            {"null", WS_UNFIT_NULL}, {"text", WS_UNFIT_TEXT}, {NULL, 0}};
-static const struct choice unsup_words[] = {{"stop", WS_UNSUP_STOP}, {"hex", WS_UNSUP_HEX},
-                                            {"bytes", WS_UNSUP_BYTES}, {"null", WS_UNSUP_NULL}, {NULL, 0}};
-static const struct choice array_words[] = {{"text", WS_NULL_ARRAY_TEXT}, {"empty", WS_NULL_ARRAY_EMPTY}, {NULL, 0}};
-static const struct choice drop_words[] = {{"keep", WS_DROP_KEEP}, {"drop", WS_DROP_DROP}, {"stop", WS_DROP_STOP}, {NULL, 0}};
-static const struct choice type_words[] = {{"follow", WS_CHANGE_FOLLOW}, {"stop", WS_CHANGE_STOP}, {NULL, 0}};
-static const struct choice rename_words[] = {{"follow", WS_CHANGE_FOLLOW}, {"keep", WS_CHANGE_KEEP},
-                                             {"stop", WS_CHANGE_STOP}, {NULL, 0}};
-static const struct choice load_words[] = {{"copy", WS_LOAD_COPY}, {"none", WS_LOAD_NONE}, {NULL, 0}};
+static const struct choice deletes_words[] = {{"tombstone", WS_DEL_TOMBSTONE},
+											  {"soft", WS_DEL_SOFT},
+											  {"discard", WS_DEL_DISCARD},
+											  {"history", WS_DEL_HISTORY},
+											  {NULL, 0}};
+static const struct choice keyless_words[] = {{"refuse", WS_KEYLESS_REFUSE},
+											  {"append", WS_KEYLESS_APPEND},
+											  {"all", WS_KEYLESS_ALL},
+											  {NULL, 0}};
+static const struct choice unfit_words[] = {{"stop", WS_UNFIT_STOP},
+											{"clamp", WS_UNFIT_CLAMP},
+											{"null", WS_UNFIT_NULL},
+											{"text", WS_UNFIT_TEXT},
+											{NULL, 0}};
+static const struct choice unsup_words[] = {{"stop", WS_UNSUP_STOP},
+											{"hex", WS_UNSUP_HEX},
+											{"bytes", WS_UNSUP_BYTES},
+											{"null", WS_UNSUP_NULL},
+											{NULL, 0}};
+static const struct choice array_words[] = {
+	{"text", WS_NULL_ARRAY_TEXT}, {"empty", WS_NULL_ARRAY_EMPTY}, {NULL, 0}};
+static const struct choice drop_words[] = {
+	{"keep", WS_DROP_KEEP}, {"drop", WS_DROP_DROP}, {"stop", WS_DROP_STOP}, {NULL, 0}};
+static const struct choice drop_table_words[] = {{"keep", WS_DROP_KEEP},
+												 {"warn", WS_DROP_WARN},
+												 {"drop", WS_DROP_DROP},
+												 {"stop", WS_DROP_STOP},
+												 {NULL, 0}};
+static const struct choice type_words[] = {
+	{"rebuild", WS_TYPE_REBUILD}, {"stop", WS_TYPE_STOP}, {NULL, 0}};
+static const struct choice rename_words[] = {{"rename", WS_RENAME_RENAME},
+											 {"new", WS_RENAME_NEW},
+											 {"keep", WS_RENAME_KEEP},
+											 {"stop", WS_RENAME_STOP},
+											 {NULL, 0}};
+static const struct choice partition_words[] = {
+	{"own", WS_PART_OWN}, {"root", WS_PART_ROOT}, {NULL, 0}};
+static const struct choice load_words[] = {
+	{"copy", WS_LOAD_COPY}, {"none", WS_LOAD_NONE}, {NULL, 0}};
 
 enum opt_kind { OPT_TEXT, OPT_TEMPLATE, OPT_CHOICE, OPT_EXTRA };
 
@@ -102,38 +128,41 @@ static const struct opt {
 	const struct choice *choices;
 } opts[] = {
 #define ROUTE(f) offsetof(struct rule, route.f)
-    {"database", OPT_TEMPLATE, offsetof(struct rule, database), NULL},
-    {"name", OPT_TEMPLATE, offsetof(struct rule, name), NULL},
-    {"engine", OPT_TEXT, ROUTE(engine), NULL},
-    {"order-by", OPT_TEXT, ROUTE(order_by), NULL},
-    {"primary-key", OPT_TEXT, ROUTE(primary_key), NULL},
-    {"partition-by", OPT_TEXT, ROUTE(partition_by), NULL},
-    {"ttl", OPT_TEXT, ROUTE(ttl), NULL},
-    {"settings", OPT_TEXT, ROUTE(settings), NULL},
-    {"cluster", OPT_TEXT, ROUTE(cluster), NULL},
-    {"deletes", OPT_CHOICE, ROUTE(deletes), deletes_words},
-    {"keyless", OPT_CHOICE, ROUTE(keyless), keyless_words},
-    {"unfit", OPT_CHOICE, ROUTE(unfit), unfit_words},
-    {"unsupported", OPT_CHOICE, ROUTE(unsupported), unsup_words},
-    {"null-array", OPT_CHOICE, ROUTE(null_array), array_words},
-    {"drop-table", OPT_CHOICE, ROUTE(drop_table), drop_words},
-    {"drop-column", OPT_CHOICE, ROUTE(drop_column), drop_words},
-    {"type-change", OPT_CHOICE, ROUTE(type_change), type_words},
-    {"rename-table", OPT_CHOICE, ROUTE(rename_table), rename_words},
-    {"load", OPT_CHOICE, ROUTE(load), load_words},
-    {"version-column", OPT_EXTRA, WS_X_VERSION, NULL},
-    {"deleted-column", OPT_EXTRA, WS_X_DELETED, NULL},
-    {"op-column", OPT_EXTRA, WS_X_OP, NULL},
-    {"xid-column", OPT_EXTRA, WS_X_XID, NULL},
-    {"commit-ts-column", OPT_EXTRA, WS_X_COMMIT_TS, NULL},
-    {"lsn-column", OPT_EXTRA, WS_X_LSN, NULL},
+	{"database", OPT_TEMPLATE, offsetof(struct rule, database), NULL},
+	{"name", OPT_TEMPLATE, offsetof(struct rule, name), NULL},
+	{"engine", OPT_TEXT, ROUTE(engine), NULL},
+	{"order-by", OPT_TEXT, ROUTE(order_by), NULL},
+	{"primary-key", OPT_TEXT, ROUTE(primary_key), NULL},
+	{"partition-by", OPT_TEXT, ROUTE(partition_by), NULL},
+	{"ttl", OPT_TEXT, ROUTE(ttl), NULL},
+	{"settings", OPT_TEXT, ROUTE(settings), NULL},
+	{"cluster", OPT_TEXT, ROUTE(cluster), NULL},
+	{"deletes", OPT_CHOICE, ROUTE(deletes), deletes_words},
+	{"keyless", OPT_CHOICE, ROUTE(keyless), keyless_words},
+	{"unfit", OPT_CHOICE, ROUTE(unfit), unfit_words},
+	{"unsupported", OPT_CHOICE, ROUTE(unsupported), unsup_words},
+	{"null-array", OPT_CHOICE, ROUTE(null_array), array_words},
+	{"drop-table", OPT_CHOICE, ROUTE(drop_table), drop_table_words},
+	{"drop-column", OPT_CHOICE, ROUTE(drop_column), drop_words},
+	{"type-change", OPT_CHOICE, ROUTE(type_change), type_words},
+	{"rename-table", OPT_CHOICE, ROUTE(rename_table), rename_words},
+	{"load", OPT_CHOICE, ROUTE(load), load_words},
+	{"partitions", OPT_CHOICE, ROUTE(partitions), partition_words},
+	{"leaf-column", OPT_EXTRA, WS_X_LEAF, NULL},
+	{"version-column", OPT_EXTRA, WS_X_VERSION, NULL},
+	{"deleted-column", OPT_EXTRA, WS_X_DELETED, NULL},
+	{"op-column", OPT_EXTRA, WS_X_OP, NULL},
+	{"xid-column", OPT_EXTRA, WS_X_XID, NULL},
+	{"commit-ts-column", OPT_EXTRA, WS_X_COMMIT_TS, NULL},
+	{"lsn-column", OPT_EXTRA, WS_X_LSN, NULL},
 #undef ROUTE
 };
 
 void
 route_defaults(struct ws_route *r)
 {
-	static const char *const names[WS_X_COUNT] = {"_version", "_is_deleted", "_op", "_xid", "_commit_ts", "_lsn"};
+	static const char *const names[WS_X_COUNT] = {"_version",   "_is_deleted", "_op", "_xid",
+												  "_commit_ts", "_leaf",       "_lsn"};
 
 	memset(r, 0, sizeof *r);
 	r->drop_table = WS_DROP_KEEP;
@@ -221,6 +250,10 @@ check_rule(struct parser *p, const struct rule *x)
 		problem(p, "deletes=history does not go with a replacing engine");
 	if (r->deletes == WS_DEL_HISTORY && r->keyless == WS_KEYLESS_ALL)
 		problem(p, "keyless=all does not go with deletes=history");
+	if (r->partitions == WS_PART_ROOT && !r->extra[WS_X_LEAF])
+		problem(p, "leaf-column=none does not go with partitions=root");
+	if (r->partitions == WS_PART_ROOT && r->rename_table == WS_RENAME_NEW)
+		problem(p, "rename-table=new does not go with partitions=root");
 	for (int i = 0; i < WS_X_COUNT; i++)
 		for (int j = 0; j < i; j++)
 			if (r->extra[i] && r->extra[j] && !strcmp(r->extra[i], r->extra[j]))
@@ -250,7 +283,9 @@ set_pattern(struct parser *p, struct pattern *pat, char *word, int dots)
 	for (const char *s = word; *s; s++)
 		n += *s == '.';
 	if (n < dots && strcmp(word, "*")) {
-		problem(p, dots == 1 ? "%s: a table is SCHEMA.TABLE" : "%s: a column is SCHEMA.TABLE.COLUMN", word);
+		problem(p,
+				dots == 1 ? "%s: a table is SCHEMA.TABLE" : "%s: a column is SCHEMA.TABLE.COLUMN",
+				word);
 		return false;
 	}
 	pat->text = word;
@@ -273,7 +308,8 @@ column_option(struct parser *p, struct rule *x, char *word)
 static void
 add_rule(struct parser *p, char **words, int n)
 {
-	static const struct choice kinds[] = {{"table", RULE_TABLE}, {"exclude", RULE_EXCLUDE}, {"column", RULE_COLUMN}};
+	static const struct choice kinds[] = {
+		{"table", RULE_TABLE}, {"exclude", RULE_EXCLUDE}, {"column", RULE_COLUMN}};
 	struct rule x = {0};
 	size_t k;
 
@@ -325,7 +361,8 @@ add_rule(struct parser *p, char **words, int n)
 struct ws_routes *
 ws_routes_parse(const char *text, size_t n, const char *name, struct ws_buf *problems)
 {
-	struct parser p = {.r = ws_calloc(1, sizeof *p.r), .problems = problems, .name = name, .line = 1};
+	struct parser p = {
+		.r = ws_calloc(1, sizeof *p.r), .problems = problems, .name = name, .line = 1};
 	size_t at = 0;
 
 	for (; at < n; p.line++) {

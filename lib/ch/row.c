@@ -39,7 +39,7 @@ key_moved(const struct ch_tab *t, const struct ws_c_row *row)
 		int s = t->src[i];
 
 		if (t->layout->cols[i].key && s >= 0 && row->old[s].state != WS_V_ABSENT &&
-		    row->new_[s].state != WS_V_ABSENT && !same_value(&row->old[s], &row->new_[s]))
+			row->new_[s].state != WS_V_ABSENT && !same_value(&row->old[s], &row->new_[s]))
 			return true;
 	}
 	return false;
@@ -53,25 +53,29 @@ check_old_key(const struct ch_tab *t, const struct ws_c_row *row, struct ws_err 
 		int s = t->src[i];
 
 		if (t->layout->cols[i].key && s >= 0 && row->old[s].state == WS_V_ABSENT)
-			return ws_err_op(err, "old_key_missing", "table %s.%s: the old value of sort key column %s is not in the WAL",
-			                 t->db, t->name, t->layout->cols[i].name);
+			return ws_err_op(err, "old_key_missing",
+							 "table %s.%s: the old value of sort key column %s is not in the WAL",
+							 t->db, t->name, t->layout->cols[i].name);
 	}
 	return 0;
 }
 
 static int
-history_row(struct ws_emit *e, struct ch_tab *t, const struct ws_c_row *row, size_t size, struct ws_err *err)
+history_row(struct ws_emit *e, struct ch_tab *t, const struct ws_c_row *row, size_t size,
+			struct ws_err *err)
 {
 	if (row->op == 'D')
 		return ch_batch_row(e, t, 'D', row->old, NULL, row->ordinal, true, false, size, err);
 	if (row->op == 'U' && row->old && key_moved(t, row) &&
-	    ch_batch_row(e, t, 'D', row->old, NULL, row->ordinal, true, false, size, err) != 0)
+		ch_batch_row(e, t, 'D', row->old, NULL, row->ordinal, true, false, size, err) != 0)
 		return -1;
-	return ch_batch_row(e, t, row->ordinal ? row->op : 'S', row->new_, row->old, row->ordinal, false, false, size, err);
+	return ch_batch_row(e, t, row->ordinal ? row->op : 'S', row->new_, row->old, row->ordinal,
+						false, false, size, err);
 }
 
 int
-emit_row(struct ws_emit *e, struct ch_tab *t, const struct ws_c_row *row, size_t size, struct ws_err *err)
+emit_row(struct ws_emit *e, struct ch_tab *t, const struct ws_c_row *row, size_t size,
+		 struct ws_err *err)
 {
 	enum ws_deletes d = t->route.deletes;
 	bool soft = d == WS_DEL_SOFT;
@@ -83,13 +87,16 @@ emit_row(struct ws_emit *e, struct ch_tab *t, const struct ws_c_row *row, size_t
 						 row->rel->nspname, row->rel->name, row->invalid);
 
 	if (row->op == 'D' && !row->old && d != WS_DEL_DISCARD)
-		return ws_err_op(err, "old_key_missing", "table %s.%s: a DELETE without the old row", t->db, t->name);
+		return ws_err_op(err, "old_key_missing", "table %s.%s: a DELETE without the old row", t->db,
+						 t->name);
 	if (t->history)
 		return history_row(e, t, row, size, err);
 	if (t->append) {
 		if (row->op != 'I')
-			return ws_err_op(err, "append_only_changed", "table %s.%s: %s on a table without a key that is routed keyless=append",
-			                 t->db, t->name, row->op == 'U' ? "UPDATE" : "DELETE");
+			return ws_err_op(
+				err, "append_only_changed",
+				"table %s.%s: %s on a table without a key that is routed keyless=append", t->db,
+				t->name, row->op == 'U' ? "UPDATE" : "DELETE");
 		return ch_batch_row(e, t, 'I', row->new_, NULL, row->ordinal, false, false, size, err);
 	}
 	if (row->op == 'D') {
@@ -103,7 +110,7 @@ emit_row(struct ws_emit *e, struct ch_tab *t, const struct ws_c_row *row, size_t
 	 * block wins. */
 	if (row->op == 'U' && row->old && d != WS_DEL_DISCARD && key_moved(t, row)) {
 		if (check_old_key(t, row, err) != 0 ||
-		    ch_batch_row(e, t, 'D', row->old, NULL, row->ordinal, true, !soft, size, err) != 0)
+			ch_batch_row(e, t, 'D', row->old, NULL, row->ordinal, true, !soft, size, err) != 0)
 			return -1;
 	}
 	return ch_batch_row(e, t, row->op, row->new_, row->old, row->ordinal, false, false, size, err);

@@ -90,7 +90,7 @@ pause_ms(struct ws_emit *e, double seconds, struct ws_err *err)
 	while ((now = ws_now_us()) < until) {
 		if (ws_tool_stopping())
 			return ws_err_temp(err, "stopped while waiting for the destination: %s",
-			                   e->last_error ? e->last_error : "");
+							   e->last_error ? e->last_error : "");
 		emit_status(e, "retrying", false);
 		if (emit_pump(e, -1, (int)((until - now) / 1000) + 1, NULL, err) != 0)
 			return -1;
@@ -100,19 +100,25 @@ pause_ms(struct ws_emit *e, double seconds, struct ws_err *err)
 
 /* ---- queries ---- */
 
-/* One attempt.  url -1: the current server.  kind "ask" for questions, "do" for statements: only the
- * latter count as queries that could still change something. */
+/* One attempt.  url -1: the current server.  kind "ask" for questions, "do" for statements: only
+ * the latter count as queries that could still change something. */
 static enum ch_outcome
-attempt(struct ws_emit *e, const char *sql, bool ask, int url, struct ws_buf *out, int *used, struct ws_err *err)
+attempt(struct ws_emit *e, const char *sql, bool ask, int url, struct ws_buf *out, int *used,
+		struct ws_err *err)
 {
 	char id[200];
 	struct ch_piece piece = {sql, strlen(sql)};
-	struct ch_req r = {.query_id = id, .pieces = &piece, .npieces = 1, .url = url,
-	                   .params = e->srv.known ? (char *)e->srv.query_params.data : "wait_end_of_query=1",
-	                   .timeout = ask ? 0 : -1};
+	struct ch_req r = {.query_id = id,
+					   .pieces = &piece,
+					   .npieces = 1,
+					   .url = url,
+					   .params =
+						   e->srv.known ? (char *)e->srv.query_params.data : "wait_end_of_query=1",
+					   .timeout = ask ? 0 : -1};
 	enum ch_outcome o;
 
-	snprintf(id, sizeof id, "%s%s%" PRIu64 ".%" PRIu64, ask ? "ask-" : "", e->prefix, ws_wall_us(), ++e->seq);
+	snprintf(id, sizeof id, "%s%s%" PRIu64 ".%" PRIu64, ask ? "ask-" : "", e->prefix, ws_wall_us(),
+			 ++e->seq);
 	if (ch_http_start(e->http, &r, err) != 0)
 		return CH_TEMP;
 	while (!r.done) {
@@ -140,7 +146,8 @@ attempt(struct ws_emit *e, const char *sql, bool ask, int url, struct ws_buf *ou
 
 /* Questions and statements with retries. */
 static int
-query(struct ws_emit *e, const struct ch_stmt *s, bool ask, int url, struct ws_buf *out, struct ws_err *err)
+query(struct ws_emit *e, const struct ch_stmt *s, bool ask, int url, struct ws_buf *out,
+	  struct ws_err *err)
 {
 	size_t start = out ? out->len : 0;
 	int used = 0;
@@ -162,8 +169,9 @@ query(struct ws_emit *e, const struct ch_stmt *s, bool ask, int url, struct ws_b
 
 		if (!emit_backoff(e, &why, used) || pause_ms(e, emit_delay(n), err) != 0)
 			return -1;
-		if (o == CH_UNKNOWN && !ask) {
-			if (emit_gone(e, err) != 0)
+		/* A cluster's timeout is no answer either: it may have happened, or go on. */
+		if (!ask) {
+			if (o == CH_UNKNOWN && emit_gone(e, err) != 0)
 				return -1;
 			int done = s->done ? s->done(e, s->arg, err) : 0;
 
@@ -211,7 +219,8 @@ gone_from(struct ws_emit *e, int url, struct ws_err *err)
 	int rc = -1;
 
 	ch_quote_text(&prefix, e->prefix, strlen(e->prefix));
-	ws_buf_printf(&sql, "SELECT count() FROM system.processes WHERE startsWith(query_id, %s)", ws_buf_cstr(&prefix));
+	ws_buf_printf(&sql, "SELECT count() FROM system.processes WHERE startsWith(query_id, %s)",
+				  ws_buf_cstr(&prefix));
 	struct ch_stmt ask = {.sql = ws_buf_cstr(&sql)};
 
 	for (unsigned n = 0;; n++) {
@@ -227,7 +236,8 @@ gone_from(struct ws_emit *e, int url, struct ws_err *err)
 		ws_info("waiting for %lu earlier queries to end: url=%s", left, ch_http_url(e->http, url));
 		struct ws_buf kill = {0};
 
-		ws_buf_printf(&kill, "KILL QUERY WHERE startsWith(query_id, %s) ASYNC", ws_buf_cstr(&prefix));
+		ws_buf_printf(&kill, "KILL QUERY WHERE startsWith(query_id, %s) ASYNC",
+					  ws_buf_cstr(&prefix));
 		struct ch_stmt k = {.sql = ws_buf_cstr(&kill)};
 		int killed = query(e, &k, true, url, NULL, err);
 
@@ -305,18 +315,35 @@ emit_barrier(struct ws_emit *e, struct ws_err *err)
 /* Sent with each insert: a profile may have changed any default.  clickhouse's silent conversions
  * are all off. */
 static const char *const insert_settings[][2] = {
-    {"async_insert", "0"}, {"wait_for_async_insert", "1"}, {"input_format_skip_unknown_fields", "0"},
-    {"input_format_null_as_default", "0"}, {"input_format_native_allow_types_conversion", "0"},
-    {"min_insert_block_size_rows", "0"}, {"min_insert_block_size_bytes", "1000000000000"},
-    {"max_partitions_per_insert_block", "0"}, {"deduplicate_insert", "disable"}, {"insert_deduplicate", "0"},
-    {"max_execution_time", "0"}, {"optimize_on_insert", "1"}, {"distributed_foreground_insert", "1"},
-    {"insert_distributed_sync", "1"}, {"send_progress_in_http_headers", "0"}, {"enable_time_time64_type", "1"},
+	{"async_insert", "0"},
+	{"wait_for_async_insert", "1"},
+	{"input_format_skip_unknown_fields", "0"},
+	{"input_format_null_as_default", "0"},
+	{"input_format_native_allow_types_conversion", "0"},
+	{"min_insert_block_size_rows", "0"},
+	{"min_insert_block_size_bytes", "1000000000000"},
+	{"max_partitions_per_insert_block", "0"},
+	{"deduplicate_insert", "disable"},
+	{"insert_deduplicate", "0"},
+	{"max_execution_time", "0"},
+	{"optimize_on_insert", "1"},
+	{"distributed_foreground_insert", "1"},
+	{"insert_distributed_sync", "1"},
+	{"send_progress_in_http_headers", "0"},
+	{"enable_time_time64_type", "1"},
 };
 static const char *const query_settings[][2] = {
-    {"http_write_exception_in_output_format", "0"}, {"send_progress_in_http_headers", "0"},
-    {"max_execution_time", "0"}, {"alter_sync", "1"}, {"mutations_sync", "1"}, {"async_insert", "0"},
-    {"min_insert_block_size_rows", "0"}, {"max_partitions_per_insert_block", "0"}, {"deduplicate_insert", "disable"},
-    {"insert_deduplicate", "0"}, {"enable_time_time64_type", "1"},
+	{"http_write_exception_in_output_format", "0"},
+	{"send_progress_in_http_headers", "0"},
+	{"max_execution_time", "0"},
+	{"alter_sync", "1"},
+	{"mutations_sync", "1"},
+	{"async_insert", "0"},
+	{"min_insert_block_size_rows", "0"},
+	{"max_partitions_per_insert_block", "0"},
+	{"deduplicate_insert", "disable"},
+	{"insert_deduplicate", "0"},
+	{"enable_time_time64_type", "1"},
 };
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
@@ -380,11 +407,13 @@ read_limits(struct ws_emit *e, struct ws_err *err)
 	struct ws_buf out = {0};
 	struct ch_limits *l = &e->srv.lim;
 	static const char sql[] =
-	    "SELECT version(), toString(addDays(toDate32('1970-01-01'), 2932896)) = '9999-12-31' AND "
-	    "toString(addDays(toDate32('1970-01-01'), -719162)) = '0001-01-01', "
-	    "toString(addDays(toDateTime64('1970-01-01 00:00:00', 6, 'UTC'), 2932896)) = '9999-12-31 00:00:00.000000' AND "
-	    "toString(addDays(toDateTime64('1970-01-01 00:00:00', 6, 'UTC'), -719162)) = '0001-01-01 00:00:00.000000', "
-	    "(SELECT count() FROM system.data_type_families WHERE name = 'Time64')";
+		"SELECT version(), toString(addDays(toDate32('1970-01-01'), 2932896)) = '9999-12-31' AND "
+		"toString(addDays(toDate32('1970-01-01'), -719162)) = '0001-01-01', "
+		"toString(addDays(toDateTime64('1970-01-01 00:00:00', 6, 'UTC'), 2932896)) = '9999-12-31 "
+		"00:00:00.000000' AND "
+		"toString(addDays(toDateTime64('1970-01-01 00:00:00', 6, 'UTC'), -719162)) = '0001-01-01 "
+		"00:00:00.000000', "
+		"(SELECT count() FROM system.data_type_families WHERE name = 'Time64')";
 
 	if (emit_sql(e, &out, err, "%s", sql) != 0) {
 		ws_buf_free(&out);
@@ -399,14 +428,16 @@ read_limits(struct ws_emit *e, struct ws_err *err)
 	time64 = ch_tsv_next(&at, &eol);
 	if (!time64) {
 		ws_buf_free(&out);
-		return ws_err_op(err, "destination_answer", "%s: not ClickHouse", ch_http_url(e->http, ch_http_current(e->http)));
+		return ws_err_op(err, "destination_answer", "%s: not ClickHouse",
+						 ch_http_url(e->http, ch_http_current(e->http)));
 	}
 	l->day_lo = *dates == '1' ? DAYS_0001 : DAYS_1900;
 	l->day_hi = *dates == '1' ? DAYS_9999 : DAYS_2299;
 	l->us_lo = (*stamps == '1' ? DAYS_0001 : DAYS_1900) * INT64_C(86400000000);
 	l->us_hi = ((*stamps == '1' ? DAYS_9999 : DAYS_2299) + 1) * INT64_C(86400000000) - 1;
 	l->has_time64 = *time64 != '0';
-	ws_info("destination: ClickHouse %s url=%s", version, ch_http_url(e->http, ch_http_current(e->http)));
+	ws_info("destination: ClickHouse %s url=%s", version,
+			ch_http_url(e->http, ch_http_current(e->http)));
 	ws_buf_free(&out);
 	return 0;
 }
@@ -420,7 +451,8 @@ emit_start(struct ws_emit *e, struct ws_err *err)
 	if (read_settings(e, err) != 0 || read_limits(e, err) != 0)
 		return -1;
 	e->srv.known = true;
-	if (gone_at_start(e, err) != 0 || emit_known_read(e, err) != 0 || emit_drop_staging(e, err) != 0)
+	if (gone_at_start(e, err) != 0 || emit_known_read(e, err) != 0 ||
+		emit_drop_staging(e, err) != 0)
 		return -1;
 	e->started = true;
 	return 0;

@@ -47,9 +47,11 @@ action(struct ch_step *s)
 		ws_buf_puts(&s->sql, ", ");
 }
 
+/* In the lines of all leaves that share the column. */
 static void
-set_name(struct ch_note_col *c, char *name)
+set_name(struct ch_step *s, struct ch_note_col *c, char *name)
 {
+	ch_notes_rename(&s->note.text, c->name, name);
 	free(c->name);
 	c->name = name;
 }
@@ -57,7 +59,8 @@ set_name(struct ch_note_col *c, char *name)
 /* ---- the steps, in this order ---- */
 
 static int
-drops(const struct ch_tab *t, const struct ws_c_relation *rel, const struct ch_desc *d, struct ch_step *s, struct ws_err *err)
+drops(const struct ch_tab *t, const struct ws_c_relation *rel, const struct ch_desc *d,
+	  struct ch_step *s, struct ws_err *err)
 {
 	for (int i = 0; i < s->note.ncols; i++) {
 		struct ch_note_col *c = &s->note.cols[i];
@@ -66,15 +69,20 @@ drops(const struct ch_tab *t, const struct ws_c_relation *rel, const struct ch_d
 		if (rel_column(rel, c->attnum) || t->route.drop_column == WS_DROP_KEEP)
 			continue;
 		if (t->route.drop_column == WS_DROP_STOP)
-			return ws_err_op(err, "column_dropped", "table %s.%s: column %s was dropped at the source; see drop-column= in ws-routes(5)",
-			                 t->db, t->name, c->name);
+			return ws_err_op(err, "column_dropped",
+							 "table %s.%s: column %s was dropped at the source; see drop-column= "
+							 "in ws-routes(5)",
+							 t->db, t->name, c->name);
 		if (dc && (dc->key || dc->part)) {
-			ws_warn("table %s.%s: column %s was dropped at the source and stays, as it is part of a key", t->db, t->name, c->name);
+			ws_warn("table %s.%s: column %s was dropped at the source and stays, as it is part of "
+					"a key",
+					t->db, t->name, c->name);
 			continue;
 		}
 		action(s);
 		ws_buf_puts(&s->sql, "DROP COLUMN IF EXISTS ");
 		ch_quote_name(&s->sql, c->name);
+		ch_notes_rename(&s->note.text, c->name, NULL);
 		free(c->name);
 		*c = s->note.cols[--s->note.ncols];
 		i--;
@@ -85,43 +93,46 @@ drops(const struct ch_tab *t, const struct ws_c_relation *rel, const struct ch_d
 /* Gives the column that has a wanted name another one: a temporary name when it is on its way to a
  * third, or that of something dropped. */
 static int
-make_room(const struct ch_tab *t, const struct ws_c_relation *rel, const struct ch_desc *d, const char *name,
-          struct ch_step *s, struct ws_err *err)
+make_room(const struct ch_tab *t, const struct ws_c_relation *rel, const struct ch_desc *d,
+		  const char *name, struct ch_step *s, struct ws_err *err)
 {
 	struct ch_note_col *c = by_name(&s->note, name);
 	const struct ch_dcol *dc = ch_desc_find(d, name);
 
 	if (!c || (dc && (dc->key || dc->part)))
-		return ws_err_op(err, "destination_schema", "table %s.%s: column %s is in the way of one of that name at the source",
-		                 t->db, t->name, name);
-	char *to = ws_asprintf("%s_%s_%d", name, rel_column(rel, c->attnum) ? "moving" : "dropped", c->attnum);
+		return ws_err_op(err, "destination_schema",
+						 "table %s.%s: column %s is in the way of one of that name at the source",
+						 t->db, t->name, name);
+	char *to =
+		ws_asprintf("%s_%s_%d", name, rel_column(rel, c->attnum) ? "moving" : "dropped", c->attnum);
 
 	action(s);
 	ws_buf_puts(&s->sql, "RENAME COLUMN ");
 	ch_quote_name(&s->sql, name);
 	ws_buf_puts(&s->sql, " TO ");
 	ch_quote_name(&s->sql, to);
-	set_name(c, to);
+	set_name(s, c, to);
 	return 0;
 }
 
 static int
-renames(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel, const struct ch_desc *d,
-        struct ch_step *s, struct ws_err *err)
+renames(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel,
+		const struct ch_desc *d, struct ch_step *s, struct ws_err *err)
 {
 	struct ws_route_column rc;
 
 	for (int i = 0; i < rel->ncols; i++) {
 		struct ch_note_col *c = ch_note_find(&s->note, rel->cols[i].attnum);
 
-		ch_column_name(e, rel, &rel->cols[i], &rc);
+		ch_column_name(e, t, rel, &rel->cols[i], &rc);
 		if (!c || rc.excluded || !strcmp(c->name, rc.name))
 			continue;
 		const struct ch_dcol *dc = ch_desc_find(d, c->name);
 
 		if (dc && (dc->key || dc->part)) {
-			ws_warn("table %s.%s: column %s keeps its name, as it is part of a key; the source calls it %s", t->db, t->name,
-			        c->name, rc.name);
+			ws_warn("table %s.%s: column %s keeps its name, as it is part of a key; the source "
+					"calls it %s",
+					t->db, t->name, c->name, rc.name);
 			continue;
 		}
 		if (ch_desc_find(d, rc.name)) {
@@ -135,14 +146,14 @@ renames(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relat
 		ch_quote_name(&s->sql, c->name);
 		ws_buf_puts(&s->sql, " TO ");
 		ch_quote_name(&s->sql, rc.name);
-		set_name(c, ws_strdup(rc.name));
+		set_name(s, c, ws_strdup(rc.name));
 	}
 	return 0;
 }
 
 static int
-adds(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel, const struct ch_desc *d,
-     struct ch_step *s, bool *noted, struct ws_err *err)
+adds(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel,
+	 const struct ch_desc *d, struct ch_step *s, bool *noted, struct ws_err *err)
 {
 	bool key[WS_CHANGE_MAX_COLS], has = ch_rel_key(rel, key);
 	struct ws_route_column rc;
@@ -154,7 +165,7 @@ adds(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel,
 		const struct ws_c_column *col = &rel->cols[i];
 		struct ch_note_col *c = ch_note_find(&s->note, col->attnum);
 
-		ch_column_name(e, rel, col, &rc);
+		ch_column_name(e, t, rel, col, &rc);
 		if (c || rc.excluded) {
 			after = c ? c->name : after;
 			continue;
@@ -184,8 +195,12 @@ adds(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel,
 		} else {
 			*noted = true; /* it was there before us */
 		}
+		/* A sibling's column may be narrower: the last step looks. */
+		bool theirs = *noted && t->shared;
+
 		c = ch_note_add(&s->note);
-		*c = (struct ch_note_col){col->attnum, col->typid, col->typmod, !!(col->flags & WS_COL_NOTNULL), ws_strdup(rc.name)};
+		*c = (struct ch_note_col){col->attnum, theirs ? 0 : col->typid, col->typmod,
+								  !!(col->flags & WS_COL_NOTNULL), ws_strdup(rc.name)};
 		after = c->name;
 	}
 	ws_buf_free(&type);
@@ -194,8 +209,9 @@ adds(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel,
 
 /* What a changed source column needs: nothing (it holds all), a wider type, or a rewrite. */
 static int
-retype(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_column *col, bool key, const struct ch_dcol *dc,
-       const struct ws_route_column *rc, struct ch_step *s, struct ws_err *err)
+retype(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_column *col, bool key,
+	   const struct ch_dcol *dc, const struct ws_route_column *rc, struct ch_step *s,
+	   struct ws_err *err)
 {
 	struct ws_arena arena = {0};
 	struct ws_buf want = {0}, now = {0};
@@ -206,7 +222,8 @@ retype(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_column *col,
 		ws_buf_puts(&want, rc->type);
 	else
 		ch_type_default(col, &t->route, &e->srv.lim, key, &want);
-	if (ch_type_parse(ws_buf_cstr(&want), &arena, &to, err) != 0 || ch_type_parse(dc->type, &arena, &from, err) != 0) {
+	if (ch_type_parse(ws_buf_cstr(&want), &arena, &to, err) != 0 ||
+		ch_type_parse(dc->type, &arena, &from, err) != 0) {
 		done = -1;
 	} else {
 		both = to;
@@ -214,13 +231,15 @@ retype(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_column *col,
 		/* An Array stays one when its column may now be NULL: an Array has no NULL. */
 		bool array = from.base == CH_ARRAY && col->kind == WS_K_ARRAY && to.base == CH_STRING;
 
-		if ((array || (from.base == to.base && ch_type_widens(&to, &from))) && ch_put_find(col->kind, col->elem_kind, &from)) {
+		if ((array || (from.base == to.base && ch_type_widens(&to, &from))) &&
+			ch_put_find(col->kind, col->elem_kind, &from)) {
 			done = 1;
 		} else if (ch_type_widens(&from, &both) && !dc->key && !dc->part) {
 			action(s);
 			ws_buf_puts(&s->sql, "MODIFY COLUMN ");
 			ch_quote_name(&s->sql, dc->name);
-			ws_buf_printf(&s->sql, both.nullable != to.nullable ? " Nullable(%s)" : " %s", ws_buf_cstr(&want));
+			ws_buf_printf(&s->sql, both.nullable != to.nullable ? " Nullable(%s)" : " %s",
+						  ws_buf_cstr(&want));
 			done = 1;
 		}
 	}
@@ -231,8 +250,8 @@ retype(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_column *col,
 }
 
 static int
-types(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel, const struct ch_desc *d,
-      struct ch_step *s, bool *noted, struct ws_err *err)
+types(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel,
+	  const struct ch_desc *d, struct ch_step *s, bool *noted, struct ws_err *err)
 {
 	bool key[WS_CHANGE_MAX_COLS], has = ch_rel_key(rel, key);
 	struct ws_route_column rc;
@@ -242,20 +261,24 @@ types(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel
 		struct ch_note_col *c = ch_note_find(&s->note, col->attnum);
 		bool notnull = col->flags & WS_COL_NOTNULL;
 
-		ch_column_name(e, rel, col, &rc);
-		if (!c || rc.excluded || (c->typid == col->typid && c->typmod == col->typmod && c->notnull <= notnull))
+		ch_column_name(e, t, rel, col, &rc);
+		if (!c || rc.excluded ||
+			(c->typid == col->typid && c->typmod == col->typmod && c->notnull <= notnull))
 			continue;
 		const struct ch_dcol *dc = ch_desc_find(d, c->name);
 
 		if (!dc)
 			continue;
-		if (t->route.type_change == WS_CHANGE_STOP && (c->typid != col->typid || c->typmod != col->typmod))
-			return ws_err_op(err, "type_changed", "table %s.%s: column %s is now %s at the source; see type-change= in ws-routes(5)",
-			                 t->db, t->name, c->name, col->typname);
 		int done = retype(e, t, col, has && key[i], dc, &rc, s, err);
 
 		if (done < 0)
 			return -1;
+		if (!done && t->route.type_change == WS_TYPE_STOP)
+			return ws_err_op(
+				err, "type_changed",
+				"table %s.%s: column %s is now %s at the source, which %s does not hold; "
+				"see type-change= in ws-routes(5)",
+				t->db, t->name, c->name, col->typname, dc->type);
 		if (!done) {
 			s->retype = true;
 			continue;
@@ -270,7 +293,7 @@ types(struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel
 
 int
 ch_shape_step(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *rel,
-              const struct ch_desc *d, struct ch_step *s, struct ws_err *err)
+			  const struct ch_desc *d, struct ch_step *s, struct ws_err *err)
 {
 	bool noted = false;
 

@@ -20,6 +20,10 @@ emit_truncate(struct ws_emit *e, struct ch_tab *t, uint64_t ordinal, struct ws_e
 
 	if (t->history)
 		return ch_batch_row(e, t, 'T', NULL, NULL, ordinal, true, false, 0, err);
+	if (t->shared && t->phase != CH_RESTAGE)
+		return emit_leaf_empty(e, t, (unsigned __int128)e->tx.commit_lsn << 64 | ordinal, err);
+	if (t->shared)
+		return emit_leaf_empty(e, t, 0, err);
 	if (emit_barrier(e, err) != 0)
 		return -1;
 	int rc = emit_sql(e, NULL, err, "TRUNCATE TABLE %s%s", t->target, ch_on_cluster(t, &cluster));
@@ -32,7 +36,8 @@ static int
 drop_table(struct ws_emit *e, struct ch_tab *t, const char *full, struct ws_err *err)
 {
 	struct ws_buf cluster = {0};
-	int rc = emit_sql(e, NULL, err, "DROP TABLE IF EXISTS %s%s SYNC", full, ch_on_cluster(t, &cluster));
+	int rc =
+		emit_sql(e, NULL, err, "DROP TABLE IF EXISTS %s%s SYNC", full, ch_on_cluster(t, &cluster));
 
 	ws_buf_free(&cluster);
 	return rc;
@@ -45,7 +50,7 @@ emit_stage(struct ws_emit *e, struct ch_tab *t, const char *what, struct ws_err 
 {
 	struct ws_buf name = {0}, full = {0}, sql = {0}, text = {0}, cluster = {0};
 	struct ch_desc old = {0}, d = {0};
-	struct ch_note note = {0};
+	struct ch_note note = {0}, was = {0};
 	int rc = -1;
 
 	if (t->open)
@@ -54,35 +59,45 @@ emit_stage(struct ws_emit *e, struct ch_tab *t, const char *what, struct ws_err 
 	ch_full_name(&full, t->db, (char *)name.data);
 	ws_buf_cstr(&full);
 	ws_debug("table %s.%s: %s into %s", t->db, t->name, what, (char *)name.data);
-	if (drop_table(e, t, (char *)full.data, err) != 0 || emit_describe(e, t->db, t->name, &old, err) != 0)
+	if (drop_table(e, t, (char *)full.data, err) != 0 ||
+		emit_describe(e, t->db, t->name, &old, err) != 0)
 		goto out;
+	/* Siblings may have changed their lines since this leaf was bound. */
+	if (t->shared && old.exists && ch_note_parse_oid(old.comment, t->oid, &was) == 1) {
+		free(t->note.text);
+		t->note.text = ws_strdup(was.text);
+	}
+	ch_note_fini(&was);
 	ch_note_of(e, t, t->rel, &note);
 	if (old.exists && !t->retype && strncmp(old.engine, "Replicated", 10)) {
 		/* Everything that somebody gave the table stays. */
 		for (int i = 0; i < note.ncols; i++) {
-			const struct ch_note_col *was = ch_note_find(&t->note, note.cols[i].attnum);
+			const struct ch_note_col *before = ch_note_find(&t->note, note.cols[i].attnum);
 
-			if (was && strcmp(was->name, note.cols[i].name)) {
+			if (before && strcmp(before->name, note.cols[i].name)) {
 				free(note.cols[i].name);
-				note.cols[i].name = ws_strdup(was->name);
+				note.cols[i].name = ws_strdup(before->name);
 			}
 		}
 		ch_note_format(&note, &text);
-		ws_buf_printf(&sql, "CREATE TABLE %s%s AS %s COMMENT ", (char *)full.data, ch_on_cluster(t, &cluster), t->target);
+		ws_buf_printf(&sql, "CREATE TABLE %s%s AS %s COMMENT ", (char *)full.data,
+					  ch_on_cluster(t, &cluster), t->target);
 		ch_quote_text(&sql, (char *)text.data, text.len);
 		ws_buf_cstr(&sql);
 	} else {
-		ch_create_sql(e, t, t->rel, t->db, (char *)name.data, old.exists ? &old : NULL, &note, &sql);
+		ch_create_sql(e, t, t->rel, t->db, (char *)name.data, old.exists ? &old : NULL, &note,
+					  &sql);
 	}
 	struct ch_stmt s = {.sql = (char *)sql.data};
 
-	if (emit_query(e, &s, NULL, err) != 0 || emit_describe(e, t->db, (char *)name.data, &d, err) != 0)
+	if (emit_query(e, &s, NULL, err) != 0 ||
+		emit_describe(e, t->db, (char *)name.data, &d, err) != 0)
 		goto out;
 	ch_note_fini(&t->note);
 	t->note = note;
 	memset(&note, 0, sizeof note);
 	if (ch_check_table(t, t->rel, &d, err) != 0 || emit_layout(e, t, t->rel, &d, err) != 0 ||
-	    emit_tab_bind(e, t, t->rel, err) != 0)
+		emit_tab_bind(e, t, t->rel, err) != 0)
 		goto out;
 	free(t->target);
 	t->target = ws_strdup((char *)full.data);
@@ -131,13 +146,14 @@ emit_exchange(struct ws_emit *e, struct ch_tab *t, struct ws_err *err)
 	if (emit_barrier(e, err) != 0)
 		return -1;
 	ch_staging_name(e, t->oid, &name);
-	if (emit_describe(e, t->db, t->name, &old, err) != 0 || emit_describe(e, t->db, (char *)name.data, &staged, err) != 0)
+	if (emit_describe(e, t->db, t->name, &old, err) != 0 ||
+		emit_describe(e, t->db, (char *)name.data, &staged, err) != 0)
 		goto out;
 	struct swap swap = {t->db, t->name, staged.uuid};
 
 	ch_full_name(&full, t->db, t->name);
-	ws_buf_printf(&sql, "%s %s %s %s%s", old.exists ? "EXCHANGE TABLES" : "RENAME TABLE", t->target, old.exists ? "AND" : "TO",
-	              ws_buf_cstr(&full), ch_on_cluster(t, &cluster));
+	ws_buf_printf(&sql, "%s %s %s %s%s", old.exists ? "EXCHANGE TABLES" : "RENAME TABLE", t->target,
+				  old.exists ? "AND" : "TO", ws_buf_cstr(&full), ch_on_cluster(t, &cluster));
 	struct ch_stmt s = {.sql = ws_buf_cstr(&sql), .done = swapped, .arg = &swap};
 
 	if (emit_query(e, &s, NULL, err) != 0)
@@ -190,7 +206,8 @@ emit_rebuild(struct ws_emit *e, struct ch_tab *t, struct ws_err *err)
 		*c = was.cols[i];
 		c->name = ws_strdup(was.cols[i].name);
 	}
-	if (emit_stage(e, t, "a copy with new types", err) != 0 || emit_describe(e, t->db, (char *)name.data, &now, err) != 0)
+	if (emit_stage(e, t, "a copy with new types", err) != 0 ||
+		emit_describe(e, t->db, (char *)name.data, &now, err) != 0)
 		goto out;
 	for (int i = 0; i < now.n; i++) {
 		const struct ch_dcol *c = &now.cols[i], *o = ch_desc_find(&old, c->name);
@@ -203,9 +220,11 @@ emit_rebuild(struct ws_emit *e, struct ch_tab *t, struct ws_err *err)
 			}
 		if (!o || !strcmp(c->kind, "ALIAS") || !strcmp(c->kind, "MATERIALIZED"))
 			continue;
-		if (strcmp(o->type, c->type) && (!strncmp(o->type, "Array", 5) || strstr(c->type, "String"))) {
-			ws_err_op(err, "type_changed", "table %s.%s: column %s: %s cannot become %s by a cast; load the table again",
-			          t->db, t->name, o->name, o->type, c->type);
+		if (strcmp(o->type, c->type) &&
+			(!strncmp(o->type, "Array", 5) || strstr(c->type, "String"))) {
+			ws_err_op(err, "type_changed",
+					  "table %s.%s: column %s: %s cannot become %s by a cast; load the table again",
+					  t->db, t->name, o->name, o->type, c->type);
 			goto out;
 		}
 		ws_buf_puts(&to, to.len ? ", " : "");
@@ -221,8 +240,8 @@ emit_rebuild(struct ws_emit *e, struct ch_tab *t, struct ws_err *err)
 			ch_quote_name(&from, o->name);
 		}
 	}
-	ws_buf_printf(&sql, "INSERT INTO %s (%s) SELECT %s FROM %s", t->target, ws_buf_cstr(&to), ws_buf_cstr(&from),
-	              (char *)old_target.data);
+	ws_buf_printf(&sql, "INSERT INTO %s (%s) SELECT %s FROM %s", t->target, ws_buf_cstr(&to),
+				  ws_buf_cstr(&from), (char *)old_target.data);
 	struct ch_stmt copy = {.sql = ws_buf_cstr(&sql), .done = empty_again, .arg = t->target};
 
 	if (emit_query(e, &copy, NULL, err) != 0)
@@ -253,9 +272,18 @@ emit_drop(struct ws_emit *e, struct ch_tab *t, struct ws_err *err)
 	ch_full_name(&full, t->db ? t->db : k->db, t->db ? t->name : k->name);
 	ws_buf_cstr(&full);
 	if (t->route.drop_table == WS_DROP_STOP) {
-		rc = ws_err_op(err, "table_dropped", "table %s was dropped at the source; see drop-table= in ws-routes(5)", (char *)full.data);
+		rc = ws_err_op(err, "table_dropped",
+					   "table %s was dropped at the source; see drop-table= in ws-routes(5)",
+					   (char *)full.data);
+	} else if (t->route.drop_table == WS_DROP_WARN) {
+		ws_warn("table %s was dropped at the source and stays at the destination",
+				(char *)full.data);
+		*e->m_dropped += 1;
+		if (t->open)
+			ch_batch_seal(e, t->open);
 	} else if (t->route.drop_table == WS_DROP_KEEP) {
-		ws_info("table %s was dropped at the source and stays at the destination", (char *)full.data);
+		ws_info("table %s was dropped at the source and stays at the destination",
+				(char *)full.data);
 		if (t->open)
 			ch_batch_seal(e, t->open);
 	} else if (emit_barrier(e, err) != 0 || drop_table(e, t, (char *)full.data, err) != 0) {
@@ -278,14 +306,18 @@ emit_drop_staging(struct ws_emit *e, struct ws_err *err)
 	struct ws_buf q = {0};
 
 	ch_quote_text(&q, (char *)prefix.data, prefix.len);
-	rc = emit_sql(e, &out, err, "SELECT database, name, comment FROM system.tables WHERE startsWith(name, %s)", ws_buf_cstr(&q));
+	rc = emit_sql(e, &out, err,
+				  "SELECT database, name, comment FROM system.tables WHERE startsWith(name, %s)",
+				  ws_buf_cstr(&q));
 	for (char *at = rc == 0 ? ws_buf_cstr(&out) : (char[1]){0}; *at && rc == 0;) {
-		char *db = ch_tsv_next(&at, &eol), *name = ch_tsv_next(&at, &eol), *comment = ch_tsv_next(&at, &eol);
+		char *db = ch_tsv_next(&at, &eol), *name = ch_tsv_next(&at, &eol),
+			 *comment = ch_tsv_next(&at, &eol);
 		struct ch_note n;
 
 		if (!comment || ch_note_parse(comment, &n) != 1)
 			continue;
-		if (n.system_id == e->id.system_id && n.db == e->id.db && !strcmp(n.consumer, e->o.consumer)) {
+		if (n.system_id == e->id.system_id && n.db == e->id.db &&
+			!strcmp(n.consumer, e->o.consumer)) {
 			full.len = 0;
 			ch_full_name(&full, db, name);
 			rc = emit_sql(e, NULL, err, "DROP TABLE IF EXISTS %s SYNC", ws_buf_cstr(&full));

@@ -1,15 +1,15 @@
-/* Versions of the routes.  A commit is sent by the rules that were in force when it was first sent, also
- * when it comes again after a death: unsupported=, unfit= and the like decide what a row holds, and a row
- * of the same version with another content would win by chance.
+/* Versions of the routes.  A commit is sent by the rules that were in force when it was first sent,
+ * also when it comes again after a death: unsupported=, unfit= and the like decide what a row
+ * holds, and a row of the same version with another content would win by chance.
  *
- * consumer/NAME/routes/FROM (16 hexadecimal digits) holds the whole text of a routes file; it is for
- * commits that end above FROM, up to the next version's.  A version is durable before a transaction
- * begins with it, and begins where nothing was sent yet: above `sent`.  Versions that no commit above
- * `ack` needs are removed.
+ * consumer/NAME/routes/FROM (16 hexadecimal digits) holds the whole text of a routes file; it is
+ * for commits that end above FROM, up to the next version's.  A version is durable before a
+ * transaction begins with it, and begins where nothing was sent yet: above `sent`.  Versions that
+ * no commit above `ack` needs are removed.
  *
- * A stop for the operator is the exception: what stopped may need other rules, whatever of it was sent.
- * routes/stopped holds the last position before it, and rules that have changed at the next start begin
- * there: everything after it is sent again by them. */
+ * A stop for the operator is the exception: what stopped may need other rules, whatever of it was
+ * sent. routes/stopped holds the last position before it, and rules that have changed at the next
+ * start begin there: everything after it is sent again by them. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -99,7 +99,9 @@ read_versions(struct ws_emit *e, const char *dir, struct ws_err *err)
 		char *path = ws_asprintf("%s/%s", dir, f->d_name);
 
 		v->from = strtoull(f->d_name, NULL, 16);
-		rc = ws_file_read(path, WS_ROUTES_MAX_FILE, &v->text, err) == 1 ? parse(&v->text, path, &v->routes, err) : -1;
+		rc = ws_file_read(path, WS_ROUTES_MAX_FILE, &v->text, err) == 1
+				 ? parse(&v->text, path, &v->routes, err)
+				 : -1;
 		if (rc != 0 && err->status == WS_EUSAGE) {
 			char was[300];
 
@@ -116,10 +118,12 @@ read_versions(struct ws_emit *e, const char *dir, struct ws_err *err)
 
 /* Makes it durable, then known.  One of the same place was never used: nothing above was sent. */
 static int
-add(struct ws_emit *e, ws_lsn from, struct ws_buf *text, struct ws_routes *routes, struct ws_err *err)
+add(struct ws_emit *e, ws_lsn from, struct ws_buf *text, struct ws_routes *routes,
+	struct ws_err *err)
 {
 	char *path = version_path(e, from);
-	int rc = ws_file_replace(path, text->data ? (char *)text->data : "", text->len, 0600, true, err);
+	int rc =
+		ws_file_replace(path, text->data ? (char *)text->data : "", text->len, 0600, true, err);
 
 	free(path);
 	if (rc != 0)
@@ -150,7 +154,8 @@ prune(struct ws_emit *e)
 {
 	size_t n = 0;
 
-	while (n + 1 < e->nversions && e->versions[n + 1].from <= e->ack.lsn && e->versions[n].routes != e->routes) {
+	while (n + 1 < e->nversions && e->versions[n + 1].from <= e->ack.lsn &&
+		   e->versions[n].routes != e->routes) {
 		char *path = version_path(e, e->versions[n].from);
 
 		if (unlink(path) != 0 && errno != ENOENT)
@@ -261,8 +266,12 @@ emit_routes_check(struct ws_emit *e, struct ws_err *err)
 int
 emit_routes_open(struct ws_emit *e, struct ws_err *err)
 {
-	char *home = ws_asprintf("%s/consumer/%s", e->o.state, e->o.consumer), *dir = ws_asprintf("%s/routes", home);
-	int rc = ws_mkdir_p(dir, 0700, err) != 0 || ws_fsync_path(home, err) != 0 || read_versions(e, dir, err) != 0 ? -1 : 0;
+	char *home = ws_asprintf("%s/consumer/%s", e->o.state, e->o.consumer),
+		 *dir = ws_asprintf("%s/routes", home);
+	int rc = ws_mkdir_p(dir, 0700, err) != 0 || ws_fsync_path(home, err) != 0 ||
+					 read_versions(e, dir, err) != 0
+				 ? -1
+				 : 0;
 
 	free(home);
 	free(dir);
@@ -316,7 +325,8 @@ emit_routes_reload(struct ws_emit *e, struct ws_err *err)
 		ws_info("routes reloaded, nothing has changed: file=%s", e->o.routes);
 	} else if ((rc = add(e, from, &text, r, err)) == 0) {
 		r = NULL;
-		ws_info("routes reloaded: file=%s for commits after " WS_LSN_FMT, e->o.routes, WS_LSN_ARG(from));
+		ws_info("routes reloaded: file=%s for commits after " WS_LSN_FMT, e->o.routes,
+				WS_LSN_ARG(from));
 	}
 	ws_buf_free(&text);
 	ws_routes_free(r);

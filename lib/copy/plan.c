@@ -90,7 +90,8 @@ shape(struct copy *c, struct copy_table *t, struct ws_err *err)
 	for (uint16_t i = 0; i < t->desc->ncols; i++) {
 		const struct ws_heapcol *col = &t->desc->cols[i];
 
-		t->cols[i] = (uint8_t)o->column(o->arg, t->rel, col->attr, col->type.kind == WS_K_UNSUPPORTED);
+		t->cols[i] = (uint8_t)o->column(o->arg, t->rel, t->root, col->attr,
+									   col->type.kind == WS_K_UNSUPPORTED);
 	}
 	return o->oracle ? copy_check_raw(c, t, err) : 0;
 }
@@ -156,7 +157,7 @@ consider(struct copy *c, struct copy_table *t, ws_oid oid, bool *found, struct w
 		return -1;
 	if (!is_wanted(c, t, found))
 		return 0;
-	rc = o->route(o->arg, t->rel, &t->with_rows, err);
+	rc = o->route(o->arg, t->rel, t->root, &t->with_rows, err);
 	if (rc != 1) {
 		if (rc == 0 && o->ntables)
 			ws_warn("table %s.%s has no rule that replicates it", t->rel->nspname, t->rel->name);
