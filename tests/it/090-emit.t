@@ -421,7 +421,7 @@ deaths() {
   for ((i = 1; i <= 6; i++)); do
     rm -f fifo
     mkfifo fifo
-    bg feed bash -c 'cat many.bin >fifo'
+    bg feed bash -c 'exec cat many.bin >fifo'
     BG_IN=fifo bg emit ws-emit --state "$T/st.a" --consumer c1 --url "$CH_URL" --batch-rows 3000
     sleep 0.$((RANDOM % 4))$((RANDOM % 10))
     kill9 emit

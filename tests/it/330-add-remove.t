@@ -28,6 +28,20 @@ add_remove() {
   ok 'without the removed one' pipe_drain src
   is "$(ch 'SELECT count() FROM postgres.public_a FINAL')" 4 'whose rows arrive'
   is "$(ch 'SELECT count() FROM postgres.public_b FINAL WHERE _is_deleted = 0')" 2000 'and whose old table stays'
+  ok 'the consumer is paused' walshadow pause 2>>"$T/add.err"
+  like "$(walshadow status)" 'consumer.main +paused' 'which the status tells'
+  sql src 'INSERT INTO a VALUES (5)' 'CREATE TABLE c (id int)' 'DROP TABLE c'
+  wait_for -m 'what is written to be decoded by nobody' pos_ge "$S/pos/captured.$(sql src "SELECT oid FROM pg_database WHERE datname = 'postgres'")" "$(pg_lsn src)"
+  is "$(ch 'SELECT count() FROM postgres.public_a FINAL')" 4 'nothing comes'
+  ok 'and goes on' walshadow resume main 2>>"$T/add.err"
+  ok 'where it was' pipe_drain src
+  is "$(ch 'SELECT count() FROM postgres.public_a FINAL')" 5 'all is there'
+  ch 'ALTER TABLE postgres.public_a DELETE WHERE id < 3 SETTINGS mutations_sync = 2'
+  status_is 2 'a table that is not there' walshadow reload public.nothing
+  ok 'a table is loaded again' walshadow reload public.a 2>>"$T/add.err"
+  sql src 'INSERT INTO a VALUES (6)' 'DELETE FROM a WHERE id = 2'
+  ok 'and goes on from there' pipe_drain src
+  pg_to_ch_compare src public.a postgres.public_a 'it equals the source'
   ok 'it stops' pipe_stop
   ch 'DROP DATABASE postgres'
 }

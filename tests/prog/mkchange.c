@@ -5,6 +5,7 @@
  *
  *   identity SYSTEM DBOID DBNAME
  *   relation HANDLE OID SCHEMA.TABLE REPLIDENT LSN COLUMN...
+ *       OID of a leaf: OID/ROOTOID/ROOTSCHEMA.ROOTTABLE; of a partitioned table: OID/
  *       COLUMN is NAME:ATTNUM:KIND[/ELEM]:FLAGS:TYPID:TYPMOD[=MISSING], flags of n k p
  *   begin XID COMMIT END | commit | progress LSN | end LSN
  *   I H VALUE... | U H VALUE... [| VALUE...] | D H VALUE...   (U and D with F behind: whole old row)
@@ -140,6 +141,20 @@ relation(char **f, int n)
 	r->name = dot + 1;
 	r->root_nspname = r->root_name = "";
 	r->relkind = 'r';
+	char *root = strchr(f[2], '/');
+
+	if (root && !root[1]) {
+		r->relkind = 'p';
+	} else if (root) {
+		char *name = strchr(root + 1, '/'), *rdot = name ? strchr(name, '.') : NULL;
+
+		if (!rdot)
+			die("relation: OID/ROOTOID/SCHEMA.TABLE");
+		*rdot = 0;
+		r->root = (ws_oid)strtoul(root + 1, NULL, 10);
+		r->root_nspname = ws_arena_strdup(&arena, name + 1);
+		r->root_name = ws_arena_strdup(&arena, rdot + 1);
+	}
 	r->replident = *f[4];
 	r->lsn = lsn(f[5]);
 	r->ncols = (uint16_t)(n - 6);

@@ -279,6 +279,52 @@ test_note(void **state)
 	emitter_free(&e);
 }
 
+/* The lines of a table that partitions share. */
+static void
+test_note_lines(void **state)
+{
+#define LINE "walshadow=1 system=1 database=2 consumer=c"
+	static const char comment[] = "of mine\n" LINE
+								  " state=root relation=10 shape=0/1 commit=0/0 columns=\n" LINE
+								  " relation=11 shape=0/1 commit=0/1 columns=1:20:-1:1:id,2:25:-1:0:v\n" LINE
+								  " state=leaving relation=12 shape=0/1 commit=0/1 columns=3:25:-1:0:v";
+	struct ws_buf text = {0};
+	struct ch_note n;
+	int lines = 0;
+
+	(void)state;
+	for (const char *at = comment; ch_note_next(&at, &n) == 1; ch_note_fini(&n))
+		assert_int_equal(n.oid, 10 + lines++);
+	assert_int_equal(lines, 3);
+	assert_int_equal(ch_note_parse(comment, &n), 1);
+	assert_int_equal(n.state, CH_NOTE_ROOT);
+	ch_note_fini(&n);
+	assert_int_equal(ch_note_parse_oid(comment, 13, &n), 0);
+	assert_int_equal(ch_note_parse_oid(comment, 12, &n), 1);
+	assert_int_equal(n.state, CH_NOTE_LEAVING);
+	assert_string_equal(ch_note_find(&n, 3)->name, "v");
+	ch_note_fini(&n);
+	/* The line that changes goes last; the others stay as they are, but for a column's new name. */
+	assert_int_equal(ch_note_parse_oid(comment, 11, &n), 1);
+	assert_int_equal(n.ncols, 2);
+	assert_null(strstr(n.text, "relation=11"));
+	ch_notes_rename(&n.text, "v", "w");
+	free(ch_note_find(&n, 2)->name);
+	ch_note_find(&n, 2)->name = ws_strdup("w");
+	ch_note_format(&n, &text);
+	assert_string_equal(
+		(char *)text.data,
+		"of mine\n" LINE " state=root relation=10 shape=0/00000001 commit=0/00000000 columns=\n" LINE
+		" state=leaving relation=12 shape=0/00000001 commit=0/00000001 columns=3:25:-1:0:w\n" LINE
+		" relation=11 shape=0/00000001 commit=0/00000001 columns=1:20:-1:1:id,2:25:-1:0:w");
+	ch_notes_rename(&n.text, "w", NULL);
+	assert_null(strstr(n.text, "3:25"));
+	ch_note_fini(&n);
+	ws_buf_free(&text);
+	assert_int_equal(ch_note_parse_oid(LINE " state=odd relation=1 shape=0/1 commit=0/1 columns=", 1, &n), -1);
+#undef LINE
+}
+
 /* ---- shapes ---- */
 
 /* The next ALTER for a new shape, without the comment; "" none. */
@@ -402,6 +448,58 @@ test_shape(void **state)
 	emitter_free(&e);
 }
 
+/* ---- statements ---- */
+
+/* CREATE TABLE by the rules of text, up to its comment. */
+static void
+creates(const char *text, const char *want)
+{
+	struct ws_buf problems = {0}, sql = {0};
+	struct ws_emit e;
+
+	emitter(&e);
+	ws_routes_free(e.routes);
+	e.routes = ws_routes_parse(text, strlen(text), "f", &problems);
+	if (!e.routes)
+		fail_msg("%s", ws_buf_cstr(&problems));
+	struct ch_tab *t = table(&e);
+
+	ch_create_sql(&e, t, &rel, "db", "t", NULL, &t->note, &sql);
+	char *cut = strstr((char *)sql.data, " COMMENT ");
+
+	assert_non_null(cut);
+	*cut = 0;
+	if (strcmp((char *)sql.data, want))
+		fail_msg("%s, wanted %s", (char *)sql.data, want);
+	ws_buf_free(&sql);
+	emit_tab_free(t);
+	emitter_free(&e);
+}
+
+static void
+test_create(void **state)
+{
+#define COLUMNS                                                                                    \
+	"(`id` Int64, `v` Nullable(String), `_version` UInt128 CODEC(ZSTD(1)), `_is_deleted` UInt8, "   \
+	"`_xid` UInt32 CODEC(T64, ZSTD(1)), `_commit_ts` DateTime64(6, 'UTC') CODEC(ZSTD(1)), "         \
+	"`_lsn` UInt64 ALIAS toUInt64(bitShiftRight(`_version`, 64)))"
+	(void)state;
+	creates("table *", "CREATE TABLE IF NOT EXISTS `db`.`t` " COLUMNS
+					   " ENGINE = ReplacingMergeTree(`_version`, `_is_deleted`) ORDER BY (`id`)");
+	/* A cluster and replicated engines: the rig's server runs neither, the text is what is tested. */
+	creates("table * cluster=\"my cluster\" engine=\"ReplicatedReplacingMergeTree('/ch/{uuid}/{shard}', '{replica}')\"",
+			"CREATE TABLE IF NOT EXISTS `db`.`t` ON CLUSTER `my cluster` " COLUMNS
+			" ENGINE = ReplicatedReplacingMergeTree('/ch/{uuid}/{shard}', '{replica}', `_version`, "
+			"`_is_deleted`) ORDER BY (`id`)");
+	creates("table * cluster=c engine=ReplicatedReplacingMergeTree() partition-by=intDiv(id,10) ttl=\"_commit_ts + INTERVAL 1 DAY\" settings=a=1",
+			"CREATE TABLE IF NOT EXISTS `db`.`t` ON CLUSTER `c` " COLUMNS
+			" ENGINE = ReplicatedReplacingMergeTree(`_version`, `_is_deleted`) PARTITION BY intDiv(id,10) "
+			"ORDER BY (`id`) TTL _commit_ts + INTERVAL 1 DAY SETTINGS a=1");
+	creates("table * engine=\"Distributed(c, db, local, id)\" primary-key=id",
+			"CREATE TABLE IF NOT EXISTS `db`.`t` " COLUMNS " ENGINE = Distributed(c, db, local, id) PRIMARY KEY (id)");
+#undef COLUMNS
+}
+
 /* ---- checks of a table ---- */
 
 static void
@@ -465,7 +563,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_watermark),
 		cmocka_unit_test(test_sent_seen),
-		cmocka_unit_test(test_history_load), cmocka_unit_test(test_note), cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_history_load), cmocka_unit_test(test_note), cmocka_unit_test(test_note_lines), cmocka_unit_test(test_create),
+		cmocka_unit_test(test_shape),
 	                                   cmocka_unit_test(test_check)};
 	int rc;
 

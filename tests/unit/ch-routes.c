@@ -119,6 +119,31 @@ test_first_match(void **state)
 }
 
 static void
+test_leaves(void **state)
+{
+	struct ws_routes *r = parse("exclude public.p_tmp\n"
+								"table public.p partitions=root name=all\n"
+								"table public.*\n");
+	struct ws_route x;
+	bool shared;
+
+	(void)state;
+	assert_int_equal(ws_routes_resolve_leaf(r, "db", "public", "p_1", "public", "p", &x, &shared, NULL), 1);
+	assert_true(shared);
+	assert_string_equal(x.table, "all");
+	ws_route_fini(&x);
+	assert_int_equal(ws_routes_resolve_leaf(r, "db", "public", "q_1", "public", "q", &x, &shared, NULL), 1);
+	assert_false(shared);
+	assert_string_equal(x.table, "public_q_1");
+	ws_route_fini(&x);
+	assert_int_equal(ws_routes_resolve_leaf(r, "db", "public", "p_tmp", "public", "p", &x, &shared, NULL), 0);
+	assert_int_equal(ws_routes_resolve_leaf(r, "db", "public", "p_1", NULL, NULL, &x, &shared, NULL), 1);
+	assert_false(shared);
+	ws_route_fini(&x);
+	ws_routes_free(r);
+}
+
+static void
 test_problems(void **state)
 {
 	(void)state;
@@ -144,6 +169,12 @@ test_problems(void **state)
 	assert_problem("table a.b deletes=history op-column=none", "cannot tell deletes");
 	assert_problem("table a.b deletes=history engine=ReplacingMergeTree", "replacing engine");
 	assert_problem("table a.b xid-column=x commit-ts-column=x", "two extra columns");
+	assert_problem("table a.b type-change=follow", "not one of rebuild, stop");
+	assert_problem("table a.b drop-column=warn", "not one of keep, drop, stop");
+	assert_problem("table a.b drop-table=x", "not one of keep, warn, drop, stop");
+	assert_problem("table a.b rename-table=x", "not one of rename, new, keep, stop");
+	assert_problem("table a.b partitions=root leaf-column=none", "does not go with");
+	assert_problem("table a.b partitions=root rename-table=new", "does not go with");
 	assert_problem("table a.b x\nfoo\n", "f:2:");
 }
 
@@ -170,7 +201,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_glob), cmocka_unit_test(test_defaults),
-	                                   cmocka_unit_test(test_first_match), cmocka_unit_test(test_problems),
+	                                   cmocka_unit_test(test_first_match), cmocka_unit_test(test_leaves), cmocka_unit_test(test_problems),
 	                                   cmocka_unit_test(test_names)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
