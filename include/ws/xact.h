@@ -41,6 +41,7 @@ struct ws_decoder_stats {
 	uint64_t inserts, updates, deletes, truncates, replaces, schemas, messages, sequences;
 	uint64_t voided; /* rows that a rewrite in the same transaction superseded */
 	uint64_t merges; /* position lists turned into page maps */
+	uint64_t spills; /* transactions of which only xid and pages were kept */
 	uint64_t not_sent; /* rows of materialized views and unlogged tables */
 	uint64_t unsupported; /* values of types that are not decoded, as bytes */
 	size_t memory;   /* bytes of positions now */

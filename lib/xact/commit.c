@@ -6,41 +6,61 @@
 #include "decoder.h"
 #include "merge.h"
 
-/* The transaction and its committed subtransactions, as far as they wrote anything of ours.  For
- * most it is one. */
-static size_t
-members(struct ws_decoder *d, const struct ws_xactrec *x, struct ws_xtx **tx)
-{
-	size_t n = 0;
+/* The transaction and its committed subtransactions, as far as they wrote anything of ours: most
+ * are one.  Those that are spilled are taken in the spill. */
+struct members {
+	struct ws_xtx *few[16], **tx;
+	size_t n, cap;
+};
 
-	if ((tx[n] = ws_xtab_find(&d->tab, x->xid)))
-		n++;
-	for (uint32_t i = 0; i < x->nsubxids; i++)
-		if ((tx[n] = ws_xtab_find(&d->tab, ws_xactrec_subxid(x, i))))
-			n++;
-	return n;
+static void
+member(struct ws_decoder *d, struct members *m, ws_xid xid)
+{
+	struct ws_xtx *tx = ws_xtab_find(&d->tab, xid);
+
+	if (d->tab.spill.n)
+		(void)ws_spill_take(&d->tab.spill, xid);
+	if (!tx)
+		return;
+	if (m->n == m->cap) {
+		m->cap *= 2;
+		struct ws_xtx **more = ws_malloc(m->cap * sizeof *more);
+
+		memcpy(more, m->tx, m->n * sizeof *more);
+		if (m->tx != m->few)
+			free(m->tx);
+		m->tx = more;
+	}
+	m->tx[m->n++] = tx;
 }
 
 static void
-drop(struct ws_decoder *d, struct ws_xtx **tx, size_t n)
+members(struct ws_decoder *d, const struct ws_xactrec *x, struct members *m)
 {
-	for (size_t i = 0; i < n; i++)
-		ws_xtab_drop(&d->tab, tx[i]);
+	m->tx = m->few;
+	m->n = 0;
+	m->cap = sizeof m->few / sizeof m->few[0];
+	member(d, m, x->xid);
+	for (uint32_t i = 0; i < x->nsubxids; i++)
+		member(d, m, ws_xactrec_subxid(x, i));
+}
+
+static void
+drop(struct ws_decoder *d, struct members *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		ws_xtab_drop(&d->tab, m->tx[i]);
+	ws_spill_done(&d->tab.spill);
 }
 
 void
 ws_abort(struct ws_decoder *d, const struct ws_xactrec *x)
 {
-	struct ws_xtx *tx;
-
 	ws_orphans_abort(&d->orphans, d->o.db, x);
-	if ((tx = ws_xtab_find(&d->tab, x->xid))) {
-		ws_xtab_drop(&d->tab, tx);
+	if (ws_xtab_end(&d->tab, x->xid))
 		d->st.aborts++;
-	}
 	for (uint32_t i = 0; i < x->nsubxids; i++)
-		if ((tx = ws_xtab_find(&d->tab, ws_xactrec_subxid(x, i))))
-			ws_xtab_drop(&d->tab, tx);
+		(void)ws_xtab_end(&d->tab, ws_xactrec_subxid(x, i));
 }
 
 /* ---- the records ---- */
@@ -84,8 +104,8 @@ records(struct ws_decoder *d, struct ws_ddl *g, struct ws_xtx **tx, size_t n, st
 	struct ws_positer it;
 	ws_lsn at;
 
-	if (n != 1 || tx[0]->pages || g)
-		return n ? records_merged(d, g, tx, n, err) : 0;
+	if (n != 1 || tx[0]->pages || g || d->tab.spill.taken)
+		return n || d->tab.spill.taken ? records_merged(d, g, tx, n, err) : 0;
 	ws_positer_init(&it, tx[0]);
 	while ((at = ws_positer_next(&it)))
 		if (one(d, at, err) != 0)
@@ -161,12 +181,13 @@ int
 ws_commit(struct ws_decoder *d, const struct ws_record *r, const struct ws_xactrec *x,
           struct ws_err *err)
 {
-	struct ws_xtx *few[16],
-		**tx = x->nsubxids < 16 ? few : ws_malloc((x->nsubxids + 1) * sizeof *tx);
-	size_t n = members(d, x, tx);
+	struct members m;
 	struct ws_boundary b = {0};
 	bool skip = false;
 	int rc = 1;
+
+	members(d, x, &m);
+	bool n = m.n || d->tab.spill.taken;
 
 	if (x->nmsgs)
 		b = ws_boundary_of(x, d->ver);
@@ -189,12 +210,12 @@ ws_commit(struct ws_decoder *d, const struct ws_record *r, const struct ws_xactr
 			d->begin = (struct ws_c_begin){x->xid, r->rec->start, r->rec->end, x->time, r->origin};
 			d->tli = r->rec->tli;
 			d->ordinal = 0;
-			rc = send(d, x, mine, tx, n, err) == 0 ? 1 : -1;
+			rc = send(d, x, mine, m.tx, m.n, err) == 0 ? 1 : -1;
 		}
 		if (rc == 1)
-			drop(d, tx, n);
+			drop(d, &m);
 	}
-	if (tx != few)
-		free(tx);
+	if (m.tx != m.few)
+		free(m.tx);
 	return rc;
 }

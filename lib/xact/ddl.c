@@ -329,6 +329,14 @@ ws_ddl_chain(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_xtx **tx, s
 		in.no_rows &= tx[i]->n == 0;
 		wanted |= tx[i]->n || (tx[i]->ddl && tx[i]->ddl->nbirths);
 	}
+	if (g->d->tab.spill.taken) {
+		ws_lsn first = ws_spill_taken_first(&g->d->tab.spill);
+
+		if (!g->oldest || first < g->oldest)
+			g->oldest = first;
+		in.no_rows = false;
+		wanted = true;
+	}
 	for (size_t i = 0; i < g->nrels && !wanted; i++) {
 		const struct ws_ddlrel *r = &g->rels[i];
 

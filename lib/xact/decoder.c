@@ -89,7 +89,7 @@ ws_decoder_epoch(struct ws_decoder *d)
 ws_lsn
 ws_decoder_oldest(const struct ws_decoder *d)
 {
-	ws_lsn tx = d->tab.oldest ? d->tab.oldest->first : 0, file = ws_orphans_first(&d->orphans);
+	ws_lsn tx = ws_xtab_first(&d->tab), file = ws_orphans_first(&d->orphans);
 
 	return file && (!tx || file < tx) ? file : tx;
 }
@@ -105,7 +105,8 @@ ws_decoder_get_stats(const struct ws_decoder *d, struct ws_decoder_stats *s)
 {
 	*s = d->st;
 	s->merges = d->tab.merges;
-	s->memory = d->tab.bytes;
-	s->unfinished = d->tab.used;
+	s->spills = d->tab.spills;
+	s->memory = d->tab.bytes + d->tab.spill.bytes;
+	s->unfinished = d->tab.used + d->tab.spill.n;
 	s->oldest = ws_decoder_oldest(d);
 }

@@ -23,6 +23,12 @@ page_enter(struct ws_merge *m, struct ws_source *s, struct ws_err *err)
 	return 0;
 }
 
+static bool
+is_of(const struct ws_merge *m, const struct ws_source *s, ws_xid xid)
+{
+	return s->tx ? xid == s->tx->xid : ws_spill_is_taken(&m->d->tab.spill, xid);
+}
+
 /* The next record on the page map's pages that is this (sub)transaction's and wanted. */
 static int
 pages_next(struct ws_merge *m, struct ws_source *s, struct ws_err *err)
@@ -38,7 +44,7 @@ pages_next(struct ws_merge *m, struct ws_source *s, struct ws_err *err)
 			if (ws_posread_rec(&m->rd, at, err) != 0)
 				return -1;
 			s->at = at + (((ws_lsn)m->rd.rec.tot_len + 7) & ~(ws_lsn)7);
-			if (m->rd.rec.xid != s->tx->xid)
+			if (!is_of(m, s, m->rd.rec.xid))
 				continue;
 			int rc = ws_skim_wanted(m->d, &m->rd.rec, err);
 
@@ -49,7 +55,7 @@ pages_next(struct ws_merge *m, struct ws_source *s, struct ws_err *err)
 				return 0;
 			}
 		}
-		s->page = ws_pagemap_next(s->tx->pages, s->page ? s->page + WS_PAGE_SIZE : 0);
+		s->page = ws_pagemap_next(s->pages, s->page ? s->page + WS_PAGE_SIZE : 0);
 		if (s->page == UINT64_MAX || s->page >= m->limit) {
 			s->cur = 0;
 			return 0;
@@ -62,7 +68,7 @@ pages_next(struct ws_merge *m, struct ws_source *s, struct ws_err *err)
 static int
 advance(struct ws_merge *m, struct ws_source *s, struct ws_err *err)
 {
-	if (s->tx->pages)
+	if (s->pages)
 		return pages_next(m, s, err);
 	s->cur = ws_positer_next(&s->list);
 	return 0;
@@ -83,6 +89,22 @@ sift_down(struct ws_merge *m, size_t i)
 	m->src[i] = s;
 }
 
+static int
+add_source(struct ws_merge *m, const struct ws_xtx *tx, const struct ws_pagemap *pages,
+           struct ws_err *err)
+{
+	struct ws_source *s = &m->src[m->n];
+
+	*s = (struct ws_source){.tx = tx, .pages = pages};
+	if (tx)
+		ws_positer_init(&s->list, tx);
+	if (advance(m, s, err) != 0)
+		return -1;
+	if (s->cur)
+		m->n++;
+	return 0;
+}
+
 int
 ws_merge_init(struct ws_merge *m, struct ws_decoder *d, struct ws_xtx **tx, size_t n, ws_lsn limit,
               struct ws_err *err)
@@ -90,18 +112,15 @@ ws_merge_init(struct ws_merge *m, struct ws_decoder *d, struct ws_xtx **tx, size
 	memset(m, 0, sizeof *m);
 	m->d = d;
 	m->limit = limit;
-	m->src = ws_malloc(n * sizeof *m->src);
+	m->src = ws_malloc((n + 1) * sizeof *m->src);
 	ws_posread_init(&m->rd, &d->place);
-	for (size_t i = 0; i < n; i++) {
-		struct ws_source *s = &m->src[m->n];
-
-		memset(s, 0, sizeof *s);
-		s->tx = tx[i];
-		ws_positer_init(&s->list, tx[i]);
-		if (advance(m, s, err) != 0)
+	for (size_t i = 0; i < n; i++)
+		if (!tx[i]->spilled && add_source(m, tx[i], tx[i]->pages, err) != 0)
 			return -1;
-		if (s->cur)
-			m->n++;
+	if (d->tab.spill.taken) {
+		ws_spill_pages(&d->tab.spill, &m->spilled);
+		if (add_source(m, NULL, &m->spilled, err) != 0)
+			return -1;
 	}
 	for (size_t i = m->n / 2; i-- > 0;)
 		sift_down(m, i);
@@ -129,6 +148,7 @@ void
 ws_merge_fini(struct ws_merge *m)
 {
 	ws_posread_fini(&m->rd);
+	ws_pagemap_fini(&m->spilled);
 	free(m->src);
 	memset(m, 0, sizeof *m);
 }

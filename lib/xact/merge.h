@@ -1,5 +1,5 @@
 /* Positions of a whole transaction in the order of the WAL: its own and those of its
- * subtransactions, from lists and page maps.  Private to lib/xact. */
+ * subtransactions, from lists and page maps, and of those that are spilled.  Private to lib/xact. */
 #ifndef WS_MERGE_H
 #define WS_MERGE_H
 
@@ -7,7 +7,8 @@
 
 struct ws_source {
 	ws_lsn cur; /* next position; 0: exhausted */
-	struct ws_xtx *tx;
+	const struct ws_xtx *tx; /* NULL: all that are taken in the spill */
+	const struct ws_pagemap *pages; /* NULL: a list */
 	struct ws_positer list;
 	ws_lsn page, at; /* of a page map: the page at hand, the next record on it (0: none) */
 };
@@ -16,6 +17,7 @@ struct ws_merge {
 	struct ws_decoder *d;
 	struct ws_source *src; /* a heap by cur */
 	size_t n;
+	struct ws_pagemap spilled;
 	ws_lsn limit; /* start of the commit record: nothing at or above is looked at */
 	struct ws_posread rd;
 };

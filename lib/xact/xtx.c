@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ws/walpage.h"
 #include "xtx.h"
 
 #define MIN_SLOTS 1024u
+/* A transaction's own memory, with its share of the slots. */
+#define XTX_BYTES (sizeof(struct ws_xtx) + 3 * sizeof(struct ws_xslot))
 
 /* Chunks come in three sizes, so that a small transaction costs little and a large one few. */
 static const uint32_t chunk_cap[3] = {30, 510, 8190};
@@ -17,7 +18,7 @@ ws_xtab_init(struct ws_xtab *t, size_t budget)
 	memset(t, 0, sizeof *t);
 	t->slots = ws_calloc(MIN_SLOTS, sizeof *t->slots);
 	t->mask = MIN_SLOTS - 1;
-	t->budget = budget;
+	t->budget = t->bar = budget;
 }
 
 static size_t
@@ -56,13 +57,8 @@ pagemap_free(struct ws_xtab *t, struct ws_pagemap *m)
 {
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->nblocks; i++)
-		if (m->blocks[i]) {
-			t->bytes -= WS_PAGEMAP_BITS / 8;
-			free(m->blocks[i]);
-		}
-	t->bytes -= m->nblocks * sizeof *m->blocks;
-	free(m->blocks);
+	t->bytes -= m->bytes;
+	ws_pagemap_fini(m);
 	free(m);
 }
 
@@ -102,9 +98,12 @@ ws_xtab_fini(struct ws_xtab *t)
 			t->free_chunk[k] = c->next;
 			free(c);
 		}
+	ws_spill_fini(&t->spill);
 	free(t->slots);
 	memset(t, 0, sizeof *t);
 }
+
+static void keep_budget(struct ws_xtab *t, const struct ws_xtx *keep);
 
 /* Xids are handed out in order: the low bits alone spread them, and neighbours share lines. */
 static uint32_t
@@ -160,6 +159,9 @@ tx_new(struct ws_xtab *t, ws_xid xid, ws_lsn first)
 	memset(tx, 0, offsetof(struct ws_xtx, at));
 	tx->xid = xid;
 	tx->first = first;
+	if ((tx->spilled = ws_spill_has(&t->spill, xid)))
+		tx->n = WS_XTX_INLINE; /* nothing is inline: appending takes the long way */
+	t->bytes += XTX_BYTES;
 	tx->older = t->newest;
 	if (t->newest)
 		t->newest->newer = tx;
@@ -182,6 +184,8 @@ ws_xtab_get_slow(struct ws_xtab *t, ws_xid xid, ws_lsn first)
 	t->slots[probe(t, xid)] = (struct ws_xslot){xid, tx};
 	t->used++;
 	t->last = tx;
+	if (t->bytes > t->bar)
+		keep_budget(t, tx);
 	return tx;
 }
 
@@ -219,14 +223,36 @@ ws_xtab_drop(struct ws_xtab *t, struct ws_xtx *tx)
 	else
 		t->newest = tx->older;
 	tx_clear(t, tx);
+	t->bytes -= XTX_BYTES;
 	tx->newer = t->free_tx;
 	t->free_tx = tx;
+	if (t->bytes < t->budget)
+		t->bar = t->budget;
+}
+
+bool
+ws_xtab_end(struct ws_xtab *t, ws_xid xid)
+{
+	struct ws_xtx *tx = ws_xtab_find(t, xid);
+	bool spilled = ws_spill_drop(&t->spill, xid);
+
+	if (tx)
+		ws_xtab_drop(t, tx);
+	return tx || spilled;
+}
+
+ws_lsn
+ws_xtab_first(const struct ws_xtab *t)
+{
+	ws_lsn tx = t->oldest ? t->oldest->first : 0;
+
+	return t->spill.first && (!tx || t->spill.first < tx) ? t->spill.first : tx;
 }
 
 size_t
 ws_xtab_reap(struct ws_xtab *t, ws_xid oldest)
 {
-	size_t n = 0;
+	size_t n = ws_spill_reap(&t->spill, oldest);
 
 	for (struct ws_xtx *tx = t->oldest, *next; tx; tx = next) {
 		next = tx->newer;
@@ -240,56 +266,6 @@ ws_xtab_reap(struct ws_xtab *t, ws_xid oldest)
 
 /* ---- positions ---- */
 
-static void
-pagemap_set(struct ws_xtab *t, struct ws_pagemap *m, ws_lsn at)
-{
-	uint64_t page = at / WS_PAGE_SIZE, block = page / WS_PAGEMAP_BITS;
-	uint32_t bit = page % WS_PAGEMAP_BITS;
-
-	if (!m->nblocks)
-		m->first = block;
-	if (block - m->first >= m->nblocks) {
-		size_t n = (size_t)(block - m->first) + 1;
-
-		m->blocks = ws_realloc(m->blocks, n * sizeof *m->blocks);
-		memset(m->blocks + m->nblocks, 0, (n - m->nblocks) * sizeof *m->blocks);
-		t->bytes += (n - m->nblocks) * sizeof *m->blocks;
-		m->nblocks = n;
-	}
-	uint64_t **b = &m->blocks[block - m->first];
-
-	if (!*b) {
-		*b = ws_calloc(1, WS_PAGEMAP_BITS / 8);
-		t->bytes += WS_PAGEMAP_BITS / 8;
-	}
-	(*b)[bit / 64] |= UINT64_C(1) << bit % 64;
-}
-
-ws_lsn
-ws_pagemap_next(const struct ws_pagemap *m, ws_lsn from)
-{
-	uint64_t page = from / WS_PAGE_SIZE;
-
-	if (page < m->first * WS_PAGEMAP_BITS)
-		page = m->first * WS_PAGEMAP_BITS;
-	for (;;) {
-		uint64_t block = page / WS_PAGEMAP_BITS - m->first;
-		uint32_t bit = page % WS_PAGEMAP_BITS;
-
-		if (block >= m->nblocks)
-			return UINT64_MAX;
-		if (!m->blocks[block]) {
-			page += WS_PAGEMAP_BITS - bit;
-			continue;
-		}
-		uint64_t w = m->blocks[block][bit / 64] >> bit % 64;
-
-		if (w)
-			return (page + (unsigned)__builtin_ctzll(w)) * WS_PAGE_SIZE;
-		page += 64 - bit % 64;
-	}
-}
-
 /* The list becomes a page map. */
 static void
 tx_merge(struct ws_xtab *t, struct ws_xtx *tx)
@@ -300,16 +276,44 @@ tx_merge(struct ws_xtab *t, struct ws_xtx *tx)
 
 	ws_positer_init(&it, tx);
 	while ((at = ws_positer_next(&it)))
-		pagemap_set(t, m, at);
+		ws_pagemap_set(m, at);
+	t->bytes += m->bytes;
 	chunks_free(t, tx->head);
 	tx->head = tx->tail = NULL;
 	tx->pages = m;
 	t->merges++;
 }
 
+/* Its xid and its pages remain. */
+static void
+tx_spill(struct ws_xtab *t, struct ws_xtx *tx)
+{
+	struct ws_positer it;
+	ws_lsn at;
+
+	if (!tx->spilled) {
+		ws_positer_init(&it, tx);
+		while ((at = ws_positer_next(&it)))
+			ws_spill_put(&t->spill, tx->xid, tx->first, at);
+		t->spills++;
+	}
+	ws_xtab_drop(t, tx);
+}
+
+/* The oldest first, down to three quarters.  Files made are remembered with their transaction. */
+static void
+spill(struct ws_xtab *t, const struct ws_xtx *keep)
+{
+	for (struct ws_xtx *tx = t->oldest, *next; tx && t->bytes > t->budget / 4 * 3; tx = next) {
+		next = tx->newer;
+		if (tx != keep && !tx->pages && !tx->ddl && (tx->n || tx->spilled))
+			tx_spill(t, tx);
+	}
+}
+
 /* Makes room below the budget: the longest lists first. */
 static void
-keep_budget(struct ws_xtab *t)
+keep_budget(struct ws_xtab *t, const struct ws_xtx *keep)
 {
 	while (t->bytes > t->budget) {
 		struct ws_xtx *most = NULL;
@@ -318,10 +322,14 @@ keep_budget(struct ws_xtab *t)
 			if (!tx->pages && tx->head && (!most || tx->n > most->n))
 				most = tx;
 		/* A list of a few chunks is no larger than the map that would replace it. */
-		if (!most || most->n < 2 * chunk_cap[1])
-			return;
+		if (!most || most->n < 2 * chunk_cap[1]) {
+			spill(t, keep);
+			break;
+		}
 		tx_merge(t, most);
 	}
+	/* What cannot be made smaller is not looked at with every record. */
+	t->bar = t->bytes > t->budget ? t->bytes + t->budget / 8 : t->budget;
 }
 
 static struct ws_poschunk *
@@ -345,7 +353,13 @@ void
 ws_xtx_append_slow(struct ws_xtab *t, struct ws_xtx *tx, ws_lsn at)
 {
 	tx->n++;
-	if (!tx->pages) {
+	if (tx->spilled) {
+		ws_spill_put(&t->spill, tx->xid, tx->first, at);
+	} else if (tx->pages) {
+		t->bytes -= tx->pages->bytes;
+		ws_pagemap_set(tx->pages, at);
+		t->bytes += tx->pages->bytes;
+	} else {
 		struct ws_poschunk *c = chunk_new(t, tx->n - 1);
 
 		if (tx->tail)
@@ -354,11 +368,9 @@ ws_xtx_append_slow(struct ws_xtab *t, struct ws_xtx *tx, ws_lsn at)
 			tx->head = c;
 		tx->tail = c;
 		c->at[c->n++] = at;
-		if (t->bytes > t->budget)
-			keep_budget(t);
-		return;
+		if (t->bytes > t->bar)
+			keep_budget(t, tx);
 	}
-	pagemap_set(t, tx->pages, at);
 }
 
 void

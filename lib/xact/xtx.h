@@ -3,14 +3,16 @@
  *
  * A (sub)transaction is an ws_xtx, found by its xid.  Its records are a list of LSNs, 8 bytes
  * each; past the table's budget the longest list becomes a bitmap of WAL pages (1 bit per 8 kB)
- * whose records are looked at again, by xid, when the list is read (positions.c).  Nothing here
- * reads a record.  Invariants:
+ * whose records are looked at again, by xid, when the list is read (merge.c).  When no list is long
+ * and there are still too many (sub)transactions, the oldest are spilled: xid and pages alone
+ * remain (spill.h).  Nothing here reads a record.  Invariants:
  *   - positions of one xtx ascend, and were appended in the order of the WAL;
  *   - the table's list of transactions is in the order of their first record, so its head is the
  *     oldest WAL that is still needed. */
 #ifndef WS_XTX_H
 #define WS_XTX_H
 
+#include "spill.h"
 #include "ws/mem.h"
 #include "ws/types.h"
 
@@ -20,15 +22,6 @@ struct ws_poschunk {
 	struct ws_poschunk *next;
 	uint32_t n, cap;
 	ws_lsn at[];
-};
-
-/* One bit a WAL page; blocks of 4 kB, each 32768 pages (256 MB of WAL). */
-#define WS_PAGEMAP_BITS 32768u
-
-struct ws_pagemap {
-	uint64_t first; /* block number of blocks[0] */
-	size_t nblocks;
-	uint64_t **blocks; /* NULL: no page of it */
 };
 
 /* A main-fork file (or the init fork of an unlogged one) that this (sub)transaction made. */
@@ -52,7 +45,7 @@ struct ws_xddl {
 
 struct ws_xtx {
 	ws_xid xid;
-	bool merged;           /* positions went into a page map */
+	bool spilled;          /* its positions are in the table's spill: only ddl is its own */
 	ws_lsn first;          /* start of its first remembered record */
 	struct ws_xtx *older, *newer;
 	uint64_t n;            /* positions remembered, also those in the page map */
@@ -72,8 +65,11 @@ struct ws_xtab {
 	struct ws_xtx *last; /* the one found last */
 	struct ws_xtx *free_tx;
 	struct ws_poschunk *free_chunk[3];
-	size_t bytes, budget; /* of positions */
+	struct ws_spill spill;
+	size_t bytes, budget; /* of transactions and positions, but for the spill's */
+	size_t bar;           /* where the budget is looked after */
 	uint64_t merges;      /* lists turned into page maps */
+	uint64_t spills;      /* transactions spilled */
 };
 
 void ws_xtab_init(struct ws_xtab *t, size_t budget);
@@ -83,6 +79,10 @@ struct ws_xtx *ws_xtab_find_slow(struct ws_xtab *t, ws_xid xid);
 /* Found or made; `first` is for a new one. */
 struct ws_xtx *ws_xtab_get_slow(struct ws_xtab *t, ws_xid xid, ws_lsn first);
 void ws_xtab_drop(struct ws_xtab *t, struct ws_xtx *tx);
+/* By xid, spilled or not.  False: there is none. */
+bool ws_xtab_end(struct ws_xtab *t, ws_xid xid);
+/* At or below the first position of each; 0 none. */
+ws_lsn ws_xtab_first(const struct ws_xtab *t);
 /* Drops every transaction older than `oldest` (modulo 2^32): they crashed.  Returns how many. */
 size_t ws_xtab_reap(struct ws_xtab *t, ws_xid oldest);
 
@@ -118,7 +118,7 @@ ws_xtx_append(struct ws_xtab *t, struct ws_xtx *tx, ws_lsn at)
 
 /* ---- reading positions ---- */
 
-/* Positions of one xtx in order, from the list; ws_xtx with pages are read by ws_pagewalk. */
+/* Positions of one xtx in order, from the list; page maps are merge.c's. */
 struct ws_positer {
 	const struct ws_xtx *tx;
 	const struct ws_poschunk *chunk;
@@ -146,8 +146,5 @@ ws_positer_next(struct ws_positer *it)
 	}
 	return 0;
 }
-
-/* First page address >= from that is set; UINT64_MAX when none. */
-ws_lsn ws_pagemap_next(const struct ws_pagemap *m, ws_lsn from);
 
 #endif

@@ -159,6 +159,104 @@ budget_makes_page_maps(void **state)
 	ws_xtab_fini(&t);
 }
 
+/* Many small transactions within a small budget: what is spilled is found again by xid, with the
+ * pages of every position, and nothing is left when all have ended. */
+static void
+too_many_are_spilled(void **state)
+{
+	enum { N = 200000 };
+	struct ws_xtab t;
+	struct ws_pagemap pages = {0};
+	uint64_t seed = 11;
+	static bool ended[N];
+	static ws_lsn first[N], again[N];
+	ws_lsn lsn = 8192;
+	size_t live = 0;
+
+	(void)state;
+	memset(ended, 0, sizeof ended);
+	ws_xtab_init(&t, 1u << 20);
+	for (unsigned k = 0; k < N; k++, lsn += 200) {
+		ws_xid xid = 0xffff0000u + k; /* across the wrap */
+
+		if ((ended[k] = xid < 3))
+			continue;
+		first[k] = lsn;
+		ws_xtx_append(&t, ws_xtab_get(&t, xid, lsn), lsn);
+		live++;
+		/* Some abort, some that are spilled go on. */
+		unsigned j = (unsigned)(rnd(&seed) % (k + 1));
+
+		if (!ended[j] && k % 3 == 0) {
+			ended[j] = true;
+			live--;
+			assert_true(ws_xtab_end(&t, 0xffff0000u + j));
+			assert_false(ws_xtab_end(&t, 0xffff0000u + j));
+		} else if (!ended[j]) {
+			again[j] = lsn += 200;
+			ws_xtx_append(&t, ws_xtab_get(&t, 0xffff0000u + j, lsn), lsn);
+		}
+		assert_true(t.bytes <= t.budget);
+	}
+	assert_true(t.spills > N / 2);
+	assert_true(t.spill.bytes < 1u << 20);
+	assert_true(ws_xtab_first(&t) <= first[N - 1]);
+	for (unsigned k = 0; k < N; k++) {
+		ws_xid xid = 0xffff0000u + k;
+		struct ws_xtx *tx = ws_xtab_find(&t, xid);
+		bool spilled = ws_spill_take(&t.spill, xid);
+
+		assert_int_equal(tx || spilled, !ended[k]);
+		if (ended[k])
+			continue;
+		assert_true(ws_xtab_first(&t) <= first[k]);
+		if (tx)
+			assert_int_equal(tx->spilled, spilled);
+	}
+	ws_spill_pages(&t.spill, &pages);
+	for (unsigned k = 0; k < N; k++) {
+		if (ended[k] || !ws_spill_is_taken(&t.spill, 0xffff0000u + k))
+			continue;
+		assert_int_equal(ws_pagemap_next(&pages, first[k]), first[k] / 8192 * 8192);
+		if (again[k])
+			assert_int_equal(ws_pagemap_next(&pages, again[k]), again[k] / 8192 * 8192);
+		live--;
+	}
+	ws_pagemap_fini(&pages);
+	ws_spill_done(&t.spill);
+	assert_int_equal(t.spill.n, 0);
+	assert_int_equal(t.spill.first, 0);
+	assert_int_equal(t.spill.ngroups, 0);
+	while (t.oldest) {
+		live -= !t.oldest->spilled;
+		ws_xtab_drop(&t, t.oldest);
+	}
+	assert_int_equal(live, 0);
+	assert_int_equal(t.bytes, 0);
+	ws_xtab_fini(&t);
+}
+
+static void
+spilled_are_reaped(void **state)
+{
+	struct ws_spill s = {0};
+
+	(void)state;
+	for (ws_xid xid = 4294900000u; xid != 70000; xid++)
+		if (xid >= 3)
+			ws_spill_put(&s, xid, 8192, 8192);
+	assert_int_equal(s.n, 67296 + 70000 - 3);
+	assert_int_equal(ws_spill_reap(&s, 4294900010u), 10);
+	assert_false(ws_spill_has(&s, 4294900009u));
+	assert_true(ws_spill_has(&s, 4294900010u));
+	assert_int_equal(ws_spill_reap(&s, 66000), 67286 + 66000 - 3);
+	assert_true(ws_spill_has(&s, 66000));
+	assert_int_equal(s.ngroups, 1);
+	assert_int_equal(ws_spill_reap(&s, 2000000000), 4000);
+	assert_int_equal(s.first, 0);
+	ws_spill_fini(&s);
+}
+
 static void
 births_are_found(void **state)
 {
@@ -254,6 +352,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_of_every_length),  cmocka_unit_test(table_against_model),
 		cmocka_unit_test(reaping_is_modulo),      cmocka_unit_test(budget_makes_page_maps),
+		cmocka_unit_test(too_many_are_spilled),   cmocka_unit_test(spilled_are_reaped),
 		cmocka_unit_test(births_are_found),       cmocka_unit_test(toast_chunks),
 		cmocka_unit_test(floors_are_safe),
 	};
