@@ -15,7 +15,7 @@
 
 static char *state, *consumer, *catalog, *database, *dbname, *encoding, *format, *start, *end,
 	*memory, *max_value, *oracle, *scratch, *toast;
-static int trust_swaps;
+static int trust_swaps, prepared;
 
 static const struct poptOption options[] = {
 	{"state", 0, POPT_ARG_STRING, &state, 0, "state directory (default $WALSHADOW_STATE)", "DIR"},
@@ -40,6 +40,8 @@ static const struct poptOption options[] = {
 	 "DIR"},
 	{"toast-missing", 0, POPT_ARG_STRING, &toast, 0,
 	 "at a TOAST value of an earlier transaction: stop, or absent", "WHAT"},
+	{"prepared", 'P', POPT_ARG_NONE, &prepared, 0,
+	 "list the prepared transactions that are pending, and exit", NULL},
 	{"trust-swaps", 0, POPT_ARG_NONE, &trust_swaps, 0,
 	 "take a table that took over another's file (pg_repack) as unchanged", NULL},
 	POPT_TABLEEND};
@@ -98,7 +100,7 @@ check_words(struct ws_decoding_opts *o, struct ws_err *err)
 		return ws_err_usage(err, "--toast-missing: stop or absent, not %s", toast);
 	o->json = format && !strcmp(format, "json");
 	o->allow_absent = toast && !strcmp(toast, "absent");
-	if (!o->json && isatty(STDOUT_FILENO))
+	if (!o->json && !prepared && isatty(STDOUT_FILENO))
 		return ws_err_usage(err, "binary frames are not for a terminal: use -F json or a pipe");
 	if (oracle && !*oracle)
 		return ws_err_usage(err, "--oracle: no socket");
@@ -142,7 +144,7 @@ check(struct ws_decoding_opts *o, int argc, const char **argv, struct ws_err *er
 		state = ws_strdup(env);
 	if (!catalog && state)
 		catalog = ws_asprintf("%s/catalog", state);
-	if (!catalog)
+	if (!catalog && !prepared)
 		return ws_err_usage(err, "no catalog history: use --catalog or --state");
 	o->catalog = catalog;
 	o->dbname = dbname;
@@ -153,7 +155,7 @@ check(struct ws_decoding_opts *o, int argc, const char **argv, struct ws_err *er
 		return check_live(o, argc, err);
 	if (!argc)
 		return ws_err_usage(err, "nothing to decode: give WAL, or --consumer");
-	if (!o->db)
+	if (!o->db && !prepared)
 		return ws_err_usage(err, "--database is needed without a consumer");
 	o->inputs = argv;
 	o->ninputs = (size_t)argc;
@@ -168,7 +170,9 @@ run(int argc, const char **argv, struct ws_err *err)
 	struct ws_decoding_opts o = {
 		.fd = STDOUT_FILENO, .trust_swaps = trust_swaps, .oracle = oracle, .scratch = scratch};
 
-	if (check(&o, argc, argv, err) != 0 || ws_decoding_run(&o, err) != 0)
+	if (check(&o, argc, argv, err) != 0)
+		return err->status;
+	if ((prepared ? ws_decoding_prepared : ws_decoding_run)(&o, err) != 0)
 		return err->status;
 	return WS_OK;
 }

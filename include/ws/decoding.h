@@ -27,4 +27,9 @@ struct ws_decoding_opts {
 /* Runs to the end of the input, or until the tool is told to stop. */
 int ws_decoding_run(const struct ws_decoding_opts *o, struct ws_err *err);
 
+/* Prints the prepared transactions that are neither committed nor rolled back where the WAL ends: a
+ * line each (xid, first LSN or -, LSN of PREPARE, its time, gid; tabs between) or JSON object.  Of
+ * database db (0: of all); with a consumer, from its floor on. */
+int ws_decoding_prepared(const struct ws_decoding_opts *o, struct ws_err *err);
+
 #endif

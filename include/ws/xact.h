@@ -47,6 +47,8 @@ struct ws_decoder_stats {
 	size_t memory;   /* bytes of positions now */
 	size_t unfinished;
 	ws_lsn oldest;   /* first record of the oldest unfinished transaction, 0 none */
+	size_t prepared; /* transactions prepared and not decided */
+	int64_t prepared_time; /* of the oldest one's PREPARE, 0 none */
 	int64_t commit_time; /* of the last commit seen */
 };
 

@@ -44,6 +44,7 @@ ws_decoder_free(struct ws_decoder *d)
 	ws_row_old_forget(d);
 	ws_xtab_fini(&d->tab);
 	ws_orphans_fini(&d->orphans);
+	ws_prepset_fini(&d->prepared);
 	ws_posread_fini(&d->rd);
 	ws_posread_fini(&d->rd_toast);
 	ws_walplace_fini(&d->place);
@@ -108,5 +109,7 @@ ws_decoder_get_stats(const struct ws_decoder *d, struct ws_decoder_stats *s)
 	s->spills = d->tab.spills;
 	s->memory = d->tab.bytes + d->tab.spill.bytes;
 	s->unfinished = d->tab.used + d->tab.spill.n;
+	s->prepared = d->prepared.n;
+	s->prepared_time = d->prepared.n ? d->prepared.e[0].time : 0;
 	s->oldest = ws_decoder_oldest(d);
 }

@@ -6,6 +6,7 @@
 #include "chain.h"
 #include "orphan.h"
 #include "posread.h"
+#include "prepared.h"
 #include "shapes.h"
 #include "toastmap.h"
 #include "ws/boundary.h"
@@ -31,6 +32,7 @@ struct ws_decoder {
 	const struct ws_walver *ver;
 	struct ws_xtab tab;
 	struct ws_orphans orphans;
+	struct ws_prepset prepared;
 	struct ws_walplace place;
 	struct ws_posread rd, rd_toast; /* a row is held while its TOAST chunks are read */
 	struct ws_shapes shapes;

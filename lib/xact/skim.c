@@ -395,16 +395,26 @@ skim_xact(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
 		return rc < 0 ? -1 : 1;
 	switch (x.op) {
 	case WS_XACT_COMMIT:
-	case WS_XACT_COMMIT_PREPARED:
 		return ws_commit(d, &r, &x, err);
-	case WS_XACT_ABORT:
+	case WS_XACT_COMMIT_PREPARED:
+		rc = ws_commit(d, &r, &x, err);
+		if (rc == 1)
+			(void)ws_prepset_drop(&d->prepared, x.xid);
+		return rc;
 	case WS_XACT_ABORT_PREPARED:
+		(void)ws_prepset_drop(&d->prepared, x.xid);
+		ws_abort(d, &x);
+		return 1;
+	case WS_XACT_ABORT:
 		ws_abort(d, &x);
 		return 1;
 	case WS_XACT_INVALIDATIONS:
 		skim_invals(d, rec, &x);
 		return 1;
 	case WS_XACT_PREPARE:
+		if (x.db == d->o.db)
+			ws_prepset_add(&d->prepared, &d->tab, &x, rec->start);
+		return 1;
 	case WS_XACT_ASSIGNMENT: /* the commit lists its subtransactions itself */
 		return 1;
 	}

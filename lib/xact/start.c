@@ -26,6 +26,7 @@ enum metric {
 	M_NOT_SENT,
 	M_RECORDS,
 	M_MERGES,
+	M_SPILLS,
 	M_REAPED,
 	M_BYTES,
 	M_BLOCKED,
@@ -34,6 +35,8 @@ enum metric {
 	M_ACK_LSN,
 	M_OLDEST_LSN,
 	M_UNFINISHED,
+	M_PREPARED,
+	M_PREPARED_TIME,
 	M_MEMORY,
 	M_COMMIT_TIME,
 	M_UNSUPPORTED,
@@ -74,6 +77,8 @@ static const struct {
 	[M_RECORDS] = {WS_COUNTER, "walshadow_decode_records_total", "", "WAL records read."},
 	[M_MERGES] = {WS_COUNTER, "walshadow_decode_page_maps_total", "",
                   "Position lists that became page maps to stay within the memory."},
+	[M_SPILLS] = {WS_COUNTER, "walshadow_decode_spilled_total", "",
+                  "Unfinished (sub)transactions of which only xid and pages were kept, for memory."},
 	[M_REAPED] = {WS_COUNTER, "walshadow_decode_reaped_total", "",
                   "Transactions that crashed without an abort."},
 	[M_BYTES] = {WS_COUNTER, "walshadow_decode_output_bytes_total", "", "Bytes written."},
@@ -87,6 +92,10 @@ static const struct {
                       "First record of the oldest unfinished transaction, or the position read."},
 	[M_UNFINISHED] = {WS_GAUGE, "walshadow_decode_unfinished_transactions", "",
                       "Unfinished (sub)transactions that wrote something."},
+	[M_PREPARED] = {WS_GAUGE, "walshadow_decode_prepared_transactions", "",
+                    "Prepared transactions that wait for their commit or rollback."},
+	[M_PREPARED_TIME] = {WS_GAUGE, "walshadow_decode_prepared_oldest_timestamp_seconds", "",
+                         "When the oldest of them was prepared, by the source's clock; 0 none."},
 	[M_MEMORY] = {WS_GAUGE, "walshadow_decode_position_bytes", "",
                   "Memory for positions of unfinished transactions."},
 	[M_COMMIT_TIME] = {WS_GAUGE, "walshadow_decode_commit_timestamp_seconds", "",
@@ -139,6 +148,9 @@ ws_run_metrics(struct ws_run *r)
 	*r->m[M_NOT_SENT] = (double)s.not_sent;
 	*r->m[M_RECORDS] = (double)s.records;
 	*r->m[M_MERGES] = (double)s.merges;
+	*r->m[M_SPILLS] = (double)s.spills;
+	*r->m[M_PREPARED] = (double)s.prepared;
+	*r->m[M_PREPARED_TIME] = s.prepared ? (double)s.prepared_time / 1e6 + 946684800 : 0;
 	*r->m[M_REAPED] = (double)s.reaped;
 	*r->m[M_BYTES] = (double)r->sink.bytes;
 	*r->m[M_BLOCKED] = (double)r->sink.blocked_us / 1e6;

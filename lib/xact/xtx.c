@@ -249,6 +249,16 @@ ws_xtab_first(const struct ws_xtab *t)
 	return t->spill.first && (!tx || t->spill.first < tx) ? t->spill.first : tx;
 }
 
+ws_lsn
+ws_xtab_first_of(const struct ws_xtab *t, ws_xid xid)
+{
+	const struct ws_xslot *s = &t->slots[probe(t, xid)];
+
+	if (ws_spill_has(&t->spill, xid))
+		return t->spill.by_no[xid / WS_SPILL_XIDS]->first;
+	return s->xid ? s->tx->first : 0;
+}
+
 size_t
 ws_xtab_reap(struct ws_xtab *t, ws_xid oldest)
 {

@@ -81,8 +81,9 @@ struct ws_xtx *ws_xtab_get_slow(struct ws_xtab *t, ws_xid xid, ws_lsn first);
 void ws_xtab_drop(struct ws_xtab *t, struct ws_xtx *tx);
 /* By xid, spilled or not.  False: there is none. */
 bool ws_xtab_end(struct ws_xtab *t, ws_xid xid);
-/* At or below the first position of each; 0 none. */
+/* At or below the first position of each, or of xid's; 0 none. */
 ws_lsn ws_xtab_first(const struct ws_xtab *t);
+ws_lsn ws_xtab_first_of(const struct ws_xtab *t, ws_xid xid);
 /* Drops every transaction older than `oldest` (modulo 2^32): they crashed.  Returns how many. */
 size_t ws_xtab_reap(struct ws_xtab *t, ws_xid oldest);
 

@@ -6,19 +6,6 @@
 capture() { catfill "$T/cat" "$C" "$T/a/pg_wal" >>"$T/catfill.log" 2>&1 || die "catfill: $(tail -n 1 "$T/catfill.log")"; }
 decode() { ws-decode --catalog "$T/cat" --database "$DB" "$@"; }
 
-# Peak of anonymous memory in kB while decoding.
-peak() {
-  local p most=0 a
-  decode "$@" >/dev/null &
-  p=$!
-  while kill -0 $p 2>/dev/null; do
-    a=$(sed -n 's/RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$p/status" 2>/dev/null)
-    [ "${a:-0}" -le "$most" ] || most=$a
-    proc_nap
-  done
-  wait $p && echo "$most"
-}
-
 # The loser of an ON CONFLICT race: its speculative insert is taken back (a function in a unique index
 # waits on an advisory lock at its second call, between the check and the insertion into the index).
 speculative() {
@@ -82,7 +69,7 @@ major() {
   sql a "BEGIN; INSERT INTO m SELECT g, 'row ' || g FROM generate_series(1, 1500000) g; COMMIT"
   sql a 'SELECT subs(60000)' >/dev/null
   is "$(decode -s "$start" -F json "$T/a/pg_wal" | grep -c '"table":"s","new"')" 54000 'rows of all committed subtransactions'
-  out=$(peak -s "$start" -m 2MB "$T/a/pg_wal")
+  out=$(anon_peak ws-decode --catalog "$T/cat" --database "$DB" -s "$start" -m 2MB "$T/a/pg_wal")
   cmp_is "$out" -lt 32768 "little memory for 1.5 million rows and 60000 subtransactions"
   note "RssAnon $out kB"
   end=$(pg_lsn a)

@@ -57,6 +57,20 @@ proc_prints() {
   [ "$("$@" 2>/dev/null)" = "$want" ]
 }
 
+# anon_peak PROGRAM [ARG...]: runs it and prints the most anonymous memory it had, in kB.  The program
+# itself, not a function: that would be a shell's memory.
+anon_peak() {
+  local pid most=0 now
+  (exec "$@") >/dev/null &
+  pid=$!
+  while kill -0 "$pid" 2>/dev/null; do
+    now=$(sed -n 's/RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status" 2>/dev/null)
+    [ "${now:-0}" -le "$most" ] || most=$now
+    proc_nap
+  done
+  wait "$pid" && echo "$most"
+}
+
 # bg NAME COMMAND [ARG...]: starts it; output in $T/NAME.out and $T/NAME.err (appended).  With
 # BG_IN and BG_OUT set, for that call, to a file or fifo, these are its stdin and stdout.
 bg() {
