@@ -1,10 +1,11 @@
 /* Compares a change stream with what test_decoding printed for the same WAL:
  *   decodecmp EXPECTED <STREAM
  *   decodecmp -p <STREAM
+ *   decodecmp -P <STREAM
  * Prints the first difference and exits 1, or `same: N lines`.  Only where PostgreSQL printed
  * unchanged-toast-datum, any value is taken: ws-decode has it where PostgreSQL has not.  -p prints
  * a line an event, schema and replace events too, without transaction ids; a message of prefix
- * `step` is a heading. */
+ * `step` is a heading.  -P prints for txcmp: as test_decoding does, and schema and replace events. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -43,12 +44,13 @@ put_value(const struct ws_value *v, const struct ws_c_column *c)
 	struct ws_buf b = {0};
 
 	ws_value_text(v, &b);
-	bool bare = v->kind == WS_K_INT2 || v->kind == WS_K_INT4 || v->kind == WS_K_INT8 ||
-	            v->kind == WS_K_OID || v->kind == WS_K_FLOAT4 || v->kind == WS_K_FLOAT8 ||
-	            v->kind == WS_K_NUMERIC;
+	/* By the type's own name: a domain's values are quoted. */
+	bool known = c->typname[0] && !strchr(c->typname, '.') && !strchr(c->typname, '[');
+	bool bare = known && (v->kind == WS_K_INT2 || v->kind == WS_K_INT4 || v->kind == WS_K_INT8 ||
+	                      v->kind == WS_K_OID || v->kind == WS_K_FLOAT4 || v->kind == WS_K_FLOAT8 ||
+	                      v->kind == WS_K_NUMERIC);
 
-	(void)c;
-	if (bare || v->kind == WS_K_BOOL) {
+	if (bare || (known && v->kind == WS_K_BOOL)) {
 		if (v->kind == WS_K_BOOL)
 			ws_buf_puts(&text, v->i ? "true" : "false");
 		else
@@ -234,6 +236,35 @@ show(const struct ws_change *c, const struct ws_change_reader *reader)
 	}
 }
 
+static void
+put_name(const struct ws_change_reader *reader, uint32_t handle)
+{
+	const struct ws_c_relation *r = handle ? ws_change_relation(reader, handle) : NULL;
+
+	if (r)
+		printf(" %s.%s", r->nspname, r->name);
+	else
+		printf(" -");
+}
+
+/* -P */
+static void
+show_all(const struct ws_change *c, const struct ws_change_reader *reader)
+{
+	if (print(c, reader)) {
+		puts(ws_buf_cstr(&text));
+	} else if (c->type == WS_C_SCHEMA) {
+		printf("SCHEMA %c", c->schema.what);
+		put_name(reader, c->schema.old_handle);
+		put_name(reader, c->schema.new_handle);
+		putchar('\n');
+	} else if (c->type == WS_C_REPLACE_BEGIN) {
+		printf("REPLACE");
+		put_name(reader, c->replace.handle);
+		putchar('\n');
+	}
+}
+
 static int
 compare_line(const struct ws_change *c, const struct ws_change_reader *reader)
 {
@@ -286,7 +317,7 @@ main(int argc, char **argv)
 	int rc = 0;
 
 	ws_log_init("decodecmp", WS_LOG_INFO, false);
-	bool shows = argc == 2 && !strcmp(argv[1], "-p");
+	bool all = argc == 2 && !strcmp(argv[1], "-P"), shows = all || (argc == 2 && !strcmp(argv[1], "-p"));
 
 	if (argc != 2 || (!shows && !(expected = fopen(argv[1], "r")))) {
 		fprintf(stderr, "usage: decodecmp EXPECTED <STREAM\n");
@@ -300,7 +331,7 @@ main(int argc, char **argv)
 		ws_change_reader_fed(reader, (size_t)n);
 		while ((rc = ws_change_next(reader, &c, &err)) == 1)
 			if (shows)
-				show(&c, reader);
+				(all ? show_all : show)(&c, reader);
 			else if (compare(&c, reader) != 0)
 				return 1;
 		if (rc < 0) {
