@@ -36,7 +36,7 @@ MAN          := $(sort $(wildcard man/*.[157]))
 FUZZ_TIME    ?= 60
 
 .PHONY: all pgext unit clean deps check check-build check-run lint lint-gcc lint-clang fuzz fuzz-build fuzz-corpus \
-        replay bench cov demo install uninstall dist
+        replay bench soak cov demo install uninstall dist
 all: $(TOOLS) $(SCRIPTS) $(O)/bin/ws-chdb
 
 $(O)/libws.a: $(LIB_OBJ)
@@ -179,6 +179,13 @@ lint-objects: $(LIB_OBJ) $(CMD_SRC:%.c=$(O)/%.o) $(UNIT_SRC:%.c=$(O)/%.o) $(FUZZ
 bench: deps
 	@$(MAKE) --no-print-directory all $(PROG) $(O)/pgext/17/walshadow_oracle.so
 	@O=$(abspath $(O)) tests/bench/run
+
+# The seeded workload with many seeds a major, and transactions of full size: hours.
+SEEDS        ?= 200
+soak: deps
+	@$(MAKE) --no-print-directory check-build
+	@O=$(O) WS_SEED=$${WS_SEED:-1} WS_SEEDS=$(SEEDS) WS_STEPS=$${WS_STEPS:-1500} WS_SCALE=full WS_JOBS=1 \
+		scripts/check tests/it/360-random.t tests/it/084-decode-xacts.t
 
 # Lines that the unit tests reach, as text and in $(O)/cov/html.
 cov:

@@ -212,6 +212,79 @@ stops_all() {
   drained && compare_tables '^stop$'
 }
 
+# ---- what stops, by DDL: identities that go, files that change hands ----
+
+# holding SQL: in a transaction that stays open until `release`.
+holding() {
+  bg gate psql -Xqt "$(pg_conninfo src app)" -c 'SELECT pg_advisory_lock(350)' -c 'SELECT pg_sleep(600)'
+  wait_for_is 1 sql src "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+  bg writer psql -Xqt "$(pg_conninfo src app)" -c BEGIN -c "$1" -c 'SELECT pg_advisory_lock(350)' -c COMMIT
+  wait_for_is 1 sql src "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+}
+
+release() {
+  sql src "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted" >/dev/null
+  wait_for not_alive gate
+  wait_for not_alive writer
+}
+
+# The identity's index is dropped while a transaction is open that has written old keys by it.
+identity_dropped() {
+  sql src/app 'CREATE TABLE stop.w (id int NOT NULL, v int)' 'CREATE UNIQUE INDEX w_i ON stop.w (id)' \
+    'ALTER TABLE stop.w REPLICA IDENTITY USING INDEX w_i' 'INSERT INTO stop.w SELECT g, g FROM generate_series(1, 9) g'
+  STEP='before the identity goes'
+  drained && compare_tables '^stop$' || return
+  holding 'DELETE FROM stop.w WHERE id = 1'
+  bg dropper psql -Xqt "$(pg_conninfo src app)" -c 'DROP INDEX CONCURRENTLY stop.w_i'
+  wait_for_is 1 sql src/app "SELECT count(*) FROM pg_index WHERE indexrelid = 'stop.w_i'::regclass AND NOT indisreplident"
+  release
+  wait_for not_alive dropper
+  stops emit "keyless" 'the identity index is dropped while a writer is open' 'SELECT 1' || return
+  resume 'the table whose identity went excluded' 'exclude stop.w'
+  sql src/app 'DROP TABLE stop.w'
+}
+
+# Another primary key: rows of the destination are told apart by what is no key any more.
+key_replaced() {
+  sql src/app 'CREATE TABLE stop.pk (a int PRIMARY KEY, b int NOT NULL, v text)' "INSERT INTO stop.pk SELECT g, -g, 'x' FROM generate_series(1, 9) g"
+  stops emit "sort_key" 'the primary key is replaced by another' 'BEGIN; DELETE FROM stop.pk WHERE a = 1; ALTER TABLE stop.pk DROP CONSTRAINT pk_pkey, ADD PRIMARY KEY (b);
+    UPDATE stop.pk SET a = 5 WHERE b = -6; DELETE FROM stop.pk WHERE b = -7; COMMIT' || return
+  resume 'the table with another key excluded' 'exclude stop.pk'
+  sql src/app 'DROP TABLE stop.pk'
+}
+
+# What pg_repack does: a copy kept up by a trigger, then the two exchange their files in pg_class.
+repacked() {
+  sql src/app 'CREATE TABLE stop.r (id int PRIMARY KEY, v text, n int)' "INSERT INTO stop.r SELECT g, 'v' || g, g FROM generate_series(1, 500) g" \
+    'CREATE SCHEMA repack' 'CREATE TABLE repack.log (id serial PRIMARY KEY, k int)' \
+    'CREATE FUNCTION repack.trg() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO repack.log (k) VALUES (coalesce(NEW.id, OLD.id)); RETURN NULL; END $$' \
+    'CREATE TRIGGER trg AFTER INSERT OR DELETE OR UPDATE ON stop.r FOR EACH ROW EXECUTE FUNCTION repack.trg()' \
+    'CREATE TABLE repack.table_r AS SELECT * FROM stop.r ORDER BY id DESC' 'ALTER TABLE repack.table_r ADD PRIMARY KEY (id)' \
+    "UPDATE stop.r SET n = -n WHERE id % 7 = 0" 'DELETE FROM stop.r WHERE id % 11 = 0'
+  STEP='before the swap'
+  drained && compare_tables '^stop$' || return
+  stops decode filenode_swap 'files exchanged as pg_repack does' "SET allow_system_table_mods = on; BEGIN; LOCK TABLE stop.r;
+    DELETE FROM repack.table_r WHERE id IN (SELECT k FROM repack.log); INSERT INTO repack.table_r SELECT * FROM stop.r WHERE id IN (SELECT k FROM repack.log);
+    UPDATE pg_class a SET relfilenode = b.relfilenode FROM pg_class b WHERE (a.oid = 'stop.r'::regclass AND b.oid = 'repack.table_r'::regclass)
+      OR (b.oid = 'stop.r'::regclass AND a.oid = 'repack.table_r'::regclass);
+    UPDATE pg_class a SET relfilenode = b.relfilenode FROM pg_class b WHERE (a.oid = 'stop.r_pkey'::regclass AND b.oid = 'repack.table_r_pkey'::regclass)
+      OR (b.oid = 'stop.r_pkey'::regclass AND a.oid = 'repack.table_r_pkey'::regclass);
+    COMMIT" || return
+  echo 'WS_DECODE_TRUST_SWAPS=yes' >>"$S/walshadow.conf"
+  goes_on 'files exchanged, trusted' '#'
+  sql src/app 'DROP TRIGGER trg ON stop.r' 'DROP SCHEMA repack CASCADE' 'UPDATE stop.r SET n = 0 WHERE id < 9' 'DELETE FROM stop.r WHERE id BETWEEN 20 AND 30' \
+    "INSERT INTO stop.r VALUES (1000, 'after the swap', 1)" 'VACUUM FULL stop.r' "UPDATE stop.r SET v = 'moved' WHERE id = 1000"
+  STEP='rows after the swap'
+  drained && compare_tables '^stop$'
+}
+
+stops_ddl() {
+  sql src/app 'CREATE SCHEMA IF NOT EXISTS stop' 'CREATE TABLE IF NOT EXISTS stop.after (id serial PRIMARY KEY)' 'INSERT INTO stop.after VALUES (DEFAULT)'
+  identity_dropped
+  key_replaced
+  repacked
+}
+
 all() {
   local f
   S=$T/state$PG_MAJOR
@@ -238,6 +311,7 @@ all() {
   done
   if [[ $WS_SQL == '*' || $WS_SQL == sessions ]]; then sessions; fi
   if [[ $WS_SQL == '*' || $WS_SQL == stops ]]; then stops_all; fi
+  if [[ $WS_SQL == '*' || $WS_SQL == stops_ddl ]]; then stops_ddl; fi
   ok 'it stops' pipe_stop
   ch 'DROP DATABASE app'
 }
