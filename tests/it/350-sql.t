@@ -143,11 +143,17 @@ consumer_failed() {
 # stops TOOL REASON DESC SQL...: the consumer ends with status 3 and that reason, and neither its
 # position nor rows move past the commit.
 stops() {
-  local tool=$1 reason=$2 desc=$3 after
+  local tool=$1 reason=$2 desc=$3
   shift 3
   STEP=$desc
   drained || return 1
   sql src/app "$@" || fail "$desc: SQL"
+  stopped "$tool" "$reason" "$desc"
+}
+
+# stopped TOOL REASON DESC: the same when what it stops at has been run.
+stopped() {
+  local tool=$1 reason=$2 desc=$3 after
   after=$(sql src 'SELECT pg_current_wal_insert_lsn()')
   sql src/app "INSERT INTO stop.after VALUES (DEFAULT)"
   ok "$desc: status 3" wait_for -t 30 -m 'the consumer to stop' consumer_failed || return 1
@@ -239,7 +245,7 @@ identity_dropped() {
   wait_for_is 1 sql src/app "SELECT count(*) FROM pg_index WHERE indexrelid = 'stop.w_i'::regclass AND NOT indisreplident"
   release
   wait_for not_alive dropper
-  stops emit "keyless" 'the identity index is dropped while a writer is open' 'SELECT 1' || return
+  stopped emit keyless 'the identity index is dropped while a writer is open' || return
   resume 'the table whose identity went excluded' 'exclude stop.w'
   sql src/app 'DROP TABLE stop.w'
 }
@@ -247,7 +253,7 @@ identity_dropped() {
 # Another primary key: rows of the destination are told apart by what is no key any more.
 key_replaced() {
   sql src/app 'CREATE TABLE stop.pk (a int PRIMARY KEY, b int NOT NULL, v text)' "INSERT INTO stop.pk SELECT g, -g, 'x' FROM generate_series(1, 9) g"
-  stops emit "sort_key" 'the primary key is replaced by another' 'BEGIN; DELETE FROM stop.pk WHERE a = 1; ALTER TABLE stop.pk DROP CONSTRAINT pk_pkey, ADD PRIMARY KEY (b);
+  stops emit sort_key 'the primary key is replaced by another' 'BEGIN; DELETE FROM stop.pk WHERE a = 1; ALTER TABLE stop.pk DROP CONSTRAINT pk_pkey, ADD PRIMARY KEY (b);
     UPDATE stop.pk SET a = 5 WHERE b = -6; DELETE FROM stop.pk WHERE b = -7; COMMIT' || return
   resume 'the table with another key excluded' 'exclude stop.pk'
   sql src/app 'DROP TABLE stop.pk'

@@ -1,7 +1,8 @@
 /* Decodes WAL once, then again from the floor of every commit, as after a restart with everything
  * up to that commit acknowledged: what follows must be the same each time.
  *   decrestart CATALOG DATABASE WALDIR [START [MEMORY [MOST]]]
- * MOST floors at most, spread evenly.
+ * MOST floors at most, spread evenly.  Each is followed until every transaction that was open then has
+ * ended, and a few commits more: from there on a restart cannot be told from the first run.
  * Compares the JSON form without relations and handles, which a restart makes anew. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@
 #include "ws/walread.h"
 #include "ws/xact.h"
 
+#define MORE 5 /* commits */
+
 static struct ws_cathist *hist;
 static const char *dir;
 static ws_oid db;
@@ -25,6 +28,7 @@ struct floor {
 };
 
 struct pass {
+	ws_lsn until; /* no record beyond; 0: to the end */
 	struct ws_change_reader *reader;
 	struct ws_buf out, text;
 	struct floor *floors;
@@ -98,6 +102,7 @@ decode(struct pass *p, ws_lsn start, ws_lsn skip, bool keep, struct ws_err *err)
 	const struct ws_c_identity id = {.db = db, .major = 17, .dbname = "", .encoding = "UTF8"};
 	struct ws_change ev = {.type = WS_C_IDENTITY, .identity = id};
 	struct ws_walchunk c;
+	bool reached = false;
 	int rc;
 
 	if (!s)
@@ -106,7 +111,7 @@ decode(struct pass *p, ws_lsn start, ws_lsn skip, bool keep, struct ws_err *err)
 	p->text.len = p->out.len = 0;
 	ws_change_put_header(&p->out);
 	ws_change_put(&p->out, &ev);
-	while ((rc = ws_walsrc_next(s, &c, err)) == 1) {
+	while (!reached && (rc = ws_walsrc_next(s, &c, err)) == 1) {
 		struct ws_rec rec;
 
 		if (!d) {
@@ -127,11 +132,12 @@ decode(struct pass *p, ws_lsn start, ws_lsn skip, bool keep, struct ws_err *err)
 		}
 		if (ws_walreader_feed(r, c.lsn, c.p, c.n, err) != 0)
 			return -1;
-		while ((rc = ws_walreader_next(r, &rec, err)) == 1) {
+		while (!reached && (rc = ws_walreader_next(r, &rec, err)) == 1) {
 			if (ws_decoder_record(d, &rec, ws_walreader_ver(r), err) != 1 || flush(p, err) < 0)
 				return -1;
 			if (keep && ws_decoder_last_commit(d) == rec.end)
 				note(p, d, rec.end);
+			reached = p->until && rec.end >= p->until;
 		}
 		if (rc < 0)
 			break;
@@ -145,10 +151,21 @@ decode(struct pass *p, ws_lsn start, ws_lsn skip, bool keep, struct ws_err *err)
 	return 0;
 }
 
-static int
-differ(const struct pass *all, const struct pass *again, const struct floor *f)
+/* The commit after which nothing is left of what was open at floor k. */
+static size_t
+settled(const struct pass *all, size_t k)
 {
-	size_t n = all->text.len - f->at, i = 0, line = f->at;
+	ws_lsn end = all->floors[k].end;
+
+	while (k < all->nfloors && all->floors[k].floor < end)
+		k++;
+	return k + MORE < all->nfloors ? k + MORE : all->nfloors;
+}
+
+static int
+differ(const struct pass *all, const struct pass *again, const struct floor *f, size_t to)
+{
+	size_t n = to - f->at, i = 0, line = f->at;
 
 	if (again->text.len == n && !memcmp(all->text.data + f->at, again->text.data, n))
 		return 0;
@@ -189,15 +206,18 @@ main(int argc, char **argv)
 
 	for (size_t i = 0; i < all.nfloors; i += most && all.nfloors > most ? all.nfloors / most : 1) {
 		const struct floor *f = &all.floors[i];
+		size_t k = settled(&all, i);
+		bool whole = k == all.nfloors;
 
+		again.until = whole ? 0 : all.floors[k].end;
 		if (decode(&again, f->floor, f->end, false, &err) != 0) {
 			ws_log_err(&err);
 			return 1;
 		}
 		ws_buf_cstr(&again.text);
-		if (differ(&all, &again, f))
+		if (differ(&all, &again, f, whole ? all.text.len : all.floors[k].at))
 			return 1;
-		reread += f->end - f->floor;
+		reread += (whole ? all.floors[all.nfloors - 1].end : again.until) - f->floor;
 		n++;
 	}
 	size_t len = all.text.len;
