@@ -15,7 +15,7 @@
 static char *state, *consumer, *user, *password_file, *compression, *routes, *cacert, *cert, *key, *proxy, *tee;
 static char *flush_interval, *flush_gap, *batch_bytes, *memory, *connect_timeout, *request_timeout;
 static char **urls, **settings;
-static int load, no_loop, no_verify, check_routes, connections, batch_rows;
+static int load, sequences, no_loop, no_verify, check_routes, connections, batch_rows;
 
 static const struct poptOption options[] = {
     {"state", 0, POPT_ARG_STRING, &state, 0, "state directory (default: environment WALSHADOW_STATE)", "DIR"},
@@ -27,6 +27,7 @@ static const struct poptOption options[] = {
     {"tee", 0, POPT_ARG_STRING, &tee, 0,
      "several destinations: a file each in DIR, with its options", "DIR"},
     {"check-routes", 0, POPT_ARG_NONE, &check_routes, 0, "check the rules and exit", NULL},
+    {"sequences", 0, POPT_ARG_NONE, &sequences, 0, "the values of sequences as rows of the table walshadow.sequences", NULL},
     {"load", 0, POPT_ARG_NONE, &load, 0, "the stream is an initial load", NULL},
     {"no-loop", 'n', POPT_ARG_NONE, &no_loop, 0, "end instead of waiting out an outage", NULL},
     {"flush-interval", 0, POPT_ARG_STRING, &flush_interval, 0, "a change waits no longer for its batch to fill (default: 200ms)", "TIME"},
@@ -173,6 +174,7 @@ fill(struct ws_emit_opts *o, struct ws_err *err)
 	o->proxy = proxy;
 	o->no_verify = no_verify;
 	o->load = load;
+	o->sequences = sequences;
 	o->no_loop = no_loop;
 	return 0;
 }

@@ -19,6 +19,7 @@ struct ws_emit_opts {
 	const char *const *settings; /* NAME=VALUE for every insert */
 	int nsettings;
 	const char *routes;          /* file, or NULL: everything by default rules */
+	bool sequences;              /* their values are rows of walshadow.sequences */
 	bool load;                   /* the stream is a snapshot */
 	bool no_loop;                /* an outage ends the run instead of being waited out */
 	double flush_interval;       /* seconds: a change waits no longer for its batch to fill */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/ch/emit.h"
+#include "lib/ch/seq.h"
 #include "ws/cluster.h"
 
 /* ---- tables of rows ---- */
@@ -317,6 +318,25 @@ on_end(struct ws_emit *e, struct ws_pos end, struct ws_err *err)
 	return emit_flush(e, err);
 }
 
+/* With --sequences: one outside a transaction is a transaction of its own.  What is acknowledged
+ * moves with what follows. */
+static int
+on_sequence(struct ws_emit *e, const struct ws_c_sequence *s, struct ws_err *err)
+{
+	struct emit_seq q;
+	bool alone = !e->in_tx;
+
+	if (!e->o.sequences || e->o.load)
+		return 0;
+	emit_seq_row(s, &q);
+	if ((alone && on_begin(e, &q.begin, err) != 0) || on_row(e, &q.row, err) != 0)
+		return -1;
+	if (alone)
+		e->in_tx = e->skip_tx = false;
+	return 0;
+}
+
+
 int
 emit_event(struct ws_emit *e, const struct ws_change *c, const struct ws_change_reader *r,
 		   struct ws_err *err)
@@ -350,8 +370,9 @@ emit_event(struct ws_emit *e, const struct ws_change *c, const struct ws_change_
 		return on_end(e, c->end, err);
 	case WS_C_RELATION:
 	case WS_C_MESSAGE:
-	case WS_C_SEQUENCE:
 		break;
+	case WS_C_SEQUENCE:
+		return on_sequence(e, &c->sequence, err);
 	}
 	return 0;
 }

@@ -35,7 +35,7 @@ struct ws_run {
 	uint64_t progress_us;
 	struct ws_oracle *oracle; /* NULL: none */
 	bool oracle_away;         /* it was not there when last asked */
-	double *m[32];
+	double *m[40];
 };
 
 int ws_run_inputs(struct ws_run *r, struct ws_err *err);

@@ -261,6 +261,7 @@ key_replaced() {
 
 # What pg_repack does: a copy kept up by a trigger, then the two exchange their files in pg_class.
 repacked() {
+  resume 'what pg_repack makes excluded' 'exclude repack.*' || return
   sql src/app 'CREATE TABLE stop.r (id int PRIMARY KEY, v text, n int)' "INSERT INTO stop.r SELECT g, 'v' || g, g FROM generate_series(1, 500) g" \
     'CREATE SCHEMA repack' 'CREATE TABLE repack.log (id serial PRIMARY KEY, k int)' \
     'CREATE FUNCTION repack.trg() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO repack.log (k) VALUES (coalesce(NEW.id, OLD.id)); RETURN NULL; END $$' \
@@ -291,6 +292,36 @@ stops_ddl() {
   repacked
 }
 
+# ---- sequences as rows ----
+
+seq_row() { ch "SELECT last_value, is_called FROM app.walshadow_sequences FINAL WHERE schema_name = 'q' AND sequence_name = '$1' FORMAT TSV" | tr '\t' ' '; }
+seq_is() { is "$(seq_row "$1")" "$2" "sequences: $3"; }
+
+sequences() {
+  echo 'WS_EMIT_SEQUENCES=yes' >>"$S/walshadow.conf"
+  sql src/app 'CREATE SCHEMA q' 'CREATE SEQUENCE q.before'
+  resume 'sequences as rows' '#'
+  sql src/app "SELECT nextval('q.before')" 'BEGIN; CREATE SEQUENCE q.made START 5; INSERT INTO stop.after VALUES (DEFAULT); COMMIT' >/dev/null
+  drained || return
+  seq_is before '33 true' 'as far as the WAL is ahead'
+  seq_is made '5 false' 'one made in a transaction'
+  sql src/app "SELECT setval('q.before', 1000)" "BEGIN; SELECT nextval('q.made'); ROLLBACK" "BEGIN; ALTER SEQUENCE q.before RESTART WITH 7; ROLLBACK" \
+    "SELECT setval('q.made', 9223372036854775807)" 'CREATE TABLE q.t (id int GENERATED ALWAYS AS IDENTITY, v text PRIMARY KEY)' "INSERT INTO q.t (v) SELECT 'v' || g FROM generate_series(1, 100) g" >/dev/null
+  drained || return
+  seq_is before '1000 true' 'setval, and a restart that was rolled back'
+  seq_is made '9223372036854775807 true' 'the largest'
+  cmp_is "$(seq_row t_id_seq | cut -d ' ' -f 1)" -ge 100 'sequences: an identity column'
+  sql src/app "BEGIN; ALTER SEQUENCE q.before RESTART WITH 7; SELECT nextval('q.before'); SELECT nextval('q.before'); COMMIT" 'TRUNCATE q.t RESTART IDENTITY' >/dev/null
+  drained || return
+  cmp_is "$(seq_row before | cut -d ' ' -f 1)" -le 41 'sequences: restarted in a transaction'
+  seq_is t_id_seq '1 false' 'RESTART IDENTITY'
+  pipe_kill9 emit.main
+  sql src/app "SELECT setval('q.before', 77, false)" >/dev/null
+  drained || return
+  seq_is before '77 false' 'after a kill'
+  compare_tables '^q$'
+}
+
 all() {
   local f
   S=$T/state$PG_MAJOR
@@ -318,6 +349,10 @@ all() {
   if [[ $WS_SQL == '*' || $WS_SQL == sessions ]]; then sessions; fi
   if [[ $WS_SQL == '*' || $WS_SQL == stops ]]; then stops_all; fi
   if [[ $WS_SQL == '*' || $WS_SQL == stops_ddl ]]; then stops_ddl; fi
+  if [[ $WS_SQL == '*' || $WS_SQL == sequences ]]; then
+    sql src/app 'CREATE SCHEMA IF NOT EXISTS stop' 'CREATE TABLE IF NOT EXISTS stop.after (id serial PRIMARY KEY)'
+    sequences
+  fi
   ok 'it stops' pipe_stop
   ch 'DROP DATABASE app'
 }
