@@ -273,13 +273,14 @@ cmd_run() {
   exec 9>"$STATE/run/supervisor.lock"
   # Whoever asks whether a supervisor runs holds the lock for a moment, too.
   flock -w 2 9 || die 1 "another supervisor runs on $STATE"
+  # Before anybody can know the pid: a HUP without its trap would end it.
+  STOPPING=
+  trap 'STOPPING=1' TERM INT
+  trap 'services_hup' HUP
   printf '%s\n' $$ >"$STATE/run/supervisor.pid"
   conf_load "$STATE/walshadow.conf"
   rm -f "$STATE"/run/*.pipe "$STATE"/run/*.exit "$STATE"/run/*.restarts
   orphans_end
-  STOPPING=
-  trap 'STOPPING=1' TERM INT
-  trap 'services_hup' HUP
   while [[ -z $STOPPING ]]; do
     for svc in $(svc_list); do
       [[ -n ${SVC_PID[$svc]:-} || ${SVC_NEXT[$svc]:-0} == never ]] && continue
