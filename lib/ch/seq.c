@@ -58,9 +58,9 @@ emit_seq_row(const struct ws_c_sequence *s, struct emit_seq *out)
 	out->v[2] = text(s->name);
 	out->v[3] = number(WS_K_INT8, s->last_value);
 	out->v[4] = number(WS_K_BOOL, s->is_called);
-	/* Alone it is a transaction of its own, at its place in the WAL: all that committed before is
-	 * below it, and what comes later is above. */
-	out->begin = (struct ws_c_begin){.commit_lsn = s->lsn, .end_lsn = s->lsn};
+	/* Alone it is a transaction of its own, at its place in the WAL.  Its record's end is not known, but
+	 * is above its start: that may be what was acknowledged last. */
+	out->begin = (struct ws_c_begin){.commit_lsn = s->lsn, .end_lsn = s->lsn + 1};
 	out->row = (struct ws_change){
 		.type = WS_C_ROW,
 		.size = sizeof out->v,
