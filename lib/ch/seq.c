@@ -7,10 +7,10 @@
 /* pg_sequence's: no user's table has it. */
 #define SEQUENCES_OID 2224
 
-#define COLUMN(num, col, k, fl, type)                                                    \
-	{                                                                                    \
-		.name = (col), .attnum = (num), .kind = (k), .flags = (fl), .typmod = -1,        \
-		.typname = (type)                                                                \
+#define COLUMN(num, col, k, fl, type)                                                              \
+	{                                                                                              \
+		.name = (col), .attnum = (num), .kind = (k), .flags = (fl), .typmod = -1,                  \
+		.typname = (type)                                                                          \
 	}
 #define KEY (WS_COL_NOTNULL | WS_COL_IDENTITY | WS_COL_PKEY)
 
@@ -39,9 +39,9 @@ static struct ws_value
 text(const char *s)
 {
 	return (struct ws_value){.state = WS_V_VALUE,
-	                         .kind = WS_K_TEXT,
-	                         .len = (uint32_t)strlen(s),
-	                         .p = (const uint8_t *)s};
+							 .kind = WS_K_TEXT,
+							 .len = (uint32_t)strlen(s),
+							 .p = (const uint8_t *)s};
 }
 
 static struct ws_value
@@ -58,17 +58,17 @@ emit_seq_row(const struct ws_c_sequence *s, struct emit_seq *out)
 	out->v[2] = text(s->name);
 	out->v[3] = number(WS_K_INT8, s->last_value);
 	out->v[4] = number(WS_K_BOOL, s->is_called);
-	/* Alone it is a transaction of its own, at its place in the WAL.  Its record's end is not known, but
-	 * is above its start: that may be what was acknowledged last. */
+	/* Alone it is a transaction of its own, at its place in the WAL.  Its record's end is not
+	 * known, but is above its start: that may be what was acknowledged last. */
 	out->begin = (struct ws_c_begin){.commit_lsn = s->lsn, .end_lsn = s->lsn + 1};
 	out->row = (struct ws_change){
 		.type = WS_C_ROW,
 		.size = sizeof out->v,
 		.row = {.op = 'I',
-		        .flags = WS_ROW_NEW,
-		        .handle = relation.handle,
-		        .ordinal = s->ordinal ? s->ordinal : 1,
-		        .rel = &relation,
-		        .new_ = out->v},
+				.flags = WS_ROW_NEW,
+				.handle = relation.handle,
+				.ordinal = s->ordinal ? s->ordinal : 1,
+				.rel = &relation,
+				.new_ = out->v},
 	};
 }

@@ -8,7 +8,7 @@
 
 struct emit_seq {
 	struct ws_value v[EMIT_SEQ_COLS];
-	struct ws_change row;     /* refers to v */
+	struct ws_change row;    /* refers to v */
 	struct ws_c_begin begin; /* of an event outside a transaction */
 };
 

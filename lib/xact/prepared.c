@@ -144,7 +144,7 @@ scan_input(struct scan *s, const char *input, struct ws_pos start, struct ws_err
 			break;
 	/* Where the WAL ends: what a tool is writing now, or old pages of a server's own. */
 	if (rc < 0 && s->reader && ws_walreader_torn(s->reader) &&
-	    (s->o->consumer || ws_walreader_clean_end(s->reader)))
+		(s->o->consumer || ws_walreader_clean_end(s->reader)))
 		rc = 0;
 	ws_walsrc_close(src);
 	return rc;

@@ -1,9 +1,9 @@
 /* A seeded workload as SQL text, for sqlrun:
  *   sqlgen SEED STATEMENTS [SCHEMA [toast]]
  * Each line is a session's number, a tab and SQL.  Session 0 goes first and makes the tables:
- * every kind of key and replica identity, columns of every type with values at their edges.  The others
- * are side by side, over few keys, so that they meet; what fails is part of it.  toast: rows with
- * long values are updated without them also where the replica identity does not carry them. */
+ * every kind of key and replica identity, columns of every type with values at their edges.  The
+ * others are side by side, over few keys, so that they meet; what fails is part of it.  toast: rows
+ * with long values are updated without them also where the replica identity does not carry them. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -71,7 +71,9 @@ static void
 make_tables(void)
 {
 	printf("0\tCREATE SCHEMA %s\n0\t", schema);
-	put("CREATE TYPE @.mood AS ENUM ('sad', 'ok', 'it''s, \"so\"')\n0\tCREATE DOMAIN @.pos AS int CHECK (VALUE > 0)\n", NULL);
+	put("CREATE TYPE @.mood AS ENUM ('sad', 'ok', 'it''s, \"so\"')\n0\tCREATE DOMAIN @.pos AS int "
+		"CHECK (VALUE > 0)\n",
+		NULL);
 	for (size_t i = 0; i < NKINDS; i++) {
 		bool child = i && !kinds[i].keys;
 
@@ -94,21 +96,28 @@ make_tables(void)
 	}
 	if (!toast)
 		printf("0\tALTER TABLE %s.long REPLICA IDENTITY FULL\n", schema);
-	put("0\tCREATE TABLE @.ins (v text, n int)\n0\tCREATE UNLOGGED TABLE @.unlogged (id int PRIMARY KEY, v text)\n", NULL);
-	put("0\tCREATE SEQUENCE @.seq\n0\tCREATE MATERIALIZED VIEW @.mv AS SELECT id, n FROM @.k_int\n0\tCREATE UNIQUE INDEX ON @.mv (id)\n", NULL);
+	put("0\tCREATE TABLE @.ins (v text, n int)\n0\tCREATE UNLOGGED TABLE @.unlogged (id int "
+		"PRIMARY KEY, v text)\n",
+		NULL);
+	put("0\tCREATE SEQUENCE @.seq\n0\tCREATE MATERIALIZED VIEW @.mv AS SELECT id, n FROM "
+		"@.k_int\n0\tCREATE UNIQUE INDEX ON @.mv (id)\n",
+		NULL);
 	/* Subtransactions of which every third fails, as deep as asked for. */
-	put("0\tCREATE FUNCTION @.subs(a int, depth int) RETURNS void LANGUAGE plpgsql AS $f$ BEGIN FOR i IN a .. a + 70 LOOP BEGIN "
-	    "INSERT INTO @.ren (id, n) VALUES (1000 + i, depth) ON CONFLICT (id) DO UPDATE SET n = @.ren.n + 1; IF depth > 0 AND i % 35 = 0 "
-	    "THEN PERFORM @.subs(a + i, depth - 1); END IF; IF i % 3 = 0 THEN RAISE EXCEPTION 'x'; END IF; EXCEPTION WHEN raise_exception "
-	    "THEN NULL; END; END LOOP; END $f$\n", NULL);
+	put("0\tCREATE FUNCTION @.subs(a int, depth int) RETURNS void LANGUAGE plpgsql AS $f$ BEGIN "
+		"FOR i IN a .. a + 70 LOOP BEGIN "
+		"INSERT INTO @.ren (id, n) VALUES (1000 + i, depth) ON CONFLICT (id) DO UPDATE SET n = "
+		"@.ren.n + 1; IF depth > 0 AND i % 35 = 0 "
+		"THEN PERFORM @.subs(a + i, depth - 1); END IF; IF i % 3 = 0 THEN RAISE EXCEPTION 'x'; END "
+		"IF; EXCEPTION WHEN raise_exception "
+		"THEN NULL; END; END LOOP; END $f$\n",
+		NULL);
 }
 
 /* ---- statements ---- */
 
 static unsigned session;
 
-static void __attribute__((format(printf, 1, 2)))
-out(const char *fmt, ...)
+static void __attribute__((format(printf, 1, 2))) out(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -155,7 +164,8 @@ where(size_t k)
 static void
 long_value(void)
 {
-	out("(SELECT string_agg(md5(x::text || '%u'), '') FROM generate_series(1, %u) x)", rnd(1000), one_in(3) ? 1 + rnd(60) : 70 + rnd(400));
+	out("(SELECT string_agg(md5(x::text || '%u'), '') FROM generate_series(1, %u) x)", rnd(1000),
+		one_in(3) ? 1 + rnd(60) : 70 + rnd(400));
 }
 
 static void
@@ -197,7 +207,8 @@ insert(size_t k)
 		value(cols[k][c], not_null[k][c]);
 	}
 	out(" FROM generate_series(%u, %u) g", a, b);
-	if (!strcmp(kinds[k].name, "i_index") || strstr(kinds[k].keys ? kinds[k].keys : "", "PRIMARY") == NULL)
+	if (!strcmp(kinds[k].name, "i_index") ||
+		strstr(kinds[k].keys ? kinds[k].keys : "", "PRIMARY") == NULL)
 		return;
 	const char *keys = kinds[k].names;
 
@@ -220,7 +231,8 @@ copy(size_t k)
 	}
 	out("COPY ");
 	name(k);
-	out(" (id) FROM PROGRAM 'seq %u %u | %s'", a, a + (one_in(4) ? rnd(1500) : rnd(5)), kinds[k].copy);
+	out(" (id) FROM PROGRAM 'seq %u %u | %s'", a, a + (one_in(4) ? rnd(1500) : rnd(5)),
+		kinds[k].copy);
 }
 
 static void
@@ -257,8 +269,10 @@ change(void)
 		} else {
 			out("MERGE INTO ");
 			name(k);
-			out(" t USING (SELECT x AS y FROM generate_series(%u, %u) x) s ON t.n = s.y WHEN MATCHED AND y %% 3 = 0 THEN DELETE WHEN "
-			    "MATCHED THEN UPDATE SET n = y + 1", rnd(KEYS), KEYS + rnd(KEYS));
+			out(" t USING (SELECT x AS y FROM generate_series(%u, %u) x) s ON t.n = s.y WHEN "
+				"MATCHED AND y %% 3 = 0 THEN DELETE WHEN "
+				"MATCHED THEN UPDATE SET n = y + 1",
+				rnd(KEYS), KEYS + rnd(KEYS));
 		}
 		break;
 	case 8:
@@ -284,7 +298,8 @@ change(void)
 static void
 truncates(size_t k)
 {
-	static const char *const how[] = {"", " CASCADE", " RESTART IDENTITY", " CONTINUE IDENTITY RESTRICT"};
+	static const char *const how[] = {"", " CASCADE", " RESTART IDENTITY",
+									  " CONTINUE IDENTITY RESTRICT"};
 
 	out("TRUNCATE ");
 	name(k);
@@ -342,7 +357,8 @@ files(size_t k)
 
 	switch (rnd(7)) {
 	case 0:
-		out("CLUSTER %s.%s USING %s_%s", schema, t, t, kinds[k].partitioned || strcmp(t, "i_index") ? "pkey" : "i");
+		out("CLUSTER %s.%s USING %s_%s", schema, t, t,
+			kinds[k].partitioned || strcmp(t, "i_index") ? "pkey" : "i");
 		break;
 	case 1:
 		out("VACUUM (FULL) %s.%s", schema, t);
@@ -351,8 +367,10 @@ files(size_t k)
 		out("REINDEX TABLE %s.%s", schema, t);
 		break;
 	case 3:
-		out("BEGIN; DELETE FROM %s.%s WHERE n %% 9 = 1; ALTER TABLE %s.%s SET UNLOGGED; DELETE FROM %s.%s WHERE n %% 9 = 2; ALTER TABLE "
-		    "%s.%s SET LOGGED; UPDATE %s.%s SET n = n + 1 WHERE n %% 9 = 3; COMMIT", schema, t, schema, t, schema, t, schema, t, schema, t);
+		out("BEGIN; DELETE FROM %s.%s WHERE n %% 9 = 1; ALTER TABLE %s.%s SET UNLOGGED; DELETE "
+			"FROM %s.%s WHERE n %% 9 = 2; ALTER TABLE "
+			"%s.%s SET LOGGED; UPDATE %s.%s SET n = n + 1 WHERE n %% 9 = 3; COMMIT",
+			schema, t, schema, t, schema, t, schema, t, schema, t);
 		break;
 	case 4:
 		out("ANALYZE %s.%s", schema, t);
@@ -366,88 +384,16 @@ files(size_t k)
 	}
 }
 
-/* Whole tables; `brief` is for those that a transaction makes and drops. */
-static void
-whole(void)
+/* One of the templates of sqlgen.h. */
+static void template(const char *const *all, size_t n)
 {
-	unsigned x = rnd(3);
-
-	switch (rnd(12)) {
-	case 0:
-		out("CREATE TABLE IF NOT EXISTS %s.n%u (id int PRIMARY KEY, v text); INSERT INTO %s.n%u VALUES (%u, 'n') ON CONFLICT DO NOTHING", schema, x,
-		    schema, x, rnd(KEYS));
-		break;
-	case 1:
-		out("DROP TABLE IF EXISTS %s.n%u", schema, x);
-		break;
-	case 2:
-		out("BEGIN; CREATE TABLE %s.brief (id int PRIMARY KEY, v text); INSERT INTO %s.brief SELECT g, 'b' FROM generate_series(1, 20) g; "
-		    "ALTER TABLE %s.brief ALTER id TYPE bigint; TRUNCATE %s.brief; INSERT INTO %s.brief VALUES (1, 'x'); DROP TABLE %s.brief; COMMIT",
-		    schema, schema, schema, schema, schema, schema);
-		break;
-	case 3:
-		out("ALTER TABLE %s.ren RENAME TO ren_b", schema);
-		break;
-	case 4:
-		out("ALTER TABLE %s.ren_b RENAME TO ren", schema);
-		break;
-	case 5:
-		out("ALTER TABLE %s.k_int REPLICA IDENTITY %s", schema, one_in(2) ? "FULL" : "DEFAULT");
-		break;
-	case 6:
-		out("ALTER TABLE %s.part DETACH PARTITION %s.part_a", schema, schema);
-		break;
-	case 7:
-		out("ALTER TABLE %s.part ATTACH PARTITION %s.part_a FOR VALUES FROM (MINVALUE) TO (10)", schema, schema);
-		break;
-	case 8:
-		out("ALTER TYPE %s.mood ADD VALUE IF NOT EXISTS 'more%u'", schema, x);
-		break;
-	case 9:
-		out("CREATE TABLE IF NOT EXISTS %s.n%u (id, v, PRIMARY KEY (id)) AS SELECT 1, 'x'", schema, x);
-		break;
-	case 10:
-		out("COMMENT ON TABLE %s.k_int IS 'c%u'; GRANT SELECT ON %s.k_int TO PUBLIC", schema, x, schema);
-		break;
-	case 11:
-		/* Fails in the middle of a rewrite. */
-		out("ALTER TABLE %s.k_int ALTER COLUMN n TYPE int USING (CASE WHEN id %% 7 = 3 THEN 1 / 0 ELSE n END)", schema);
-		break;
-	}
-}
-
-static void
-noise(void)
-{
-	switch (rnd(9)) {
-	case 0:
-		out("CREATE TEMP TABLE IF NOT EXISTS tmp (id int, v text); INSERT INTO tmp VALUES (1, 'x'); DROP TABLE tmp");
-		break;
-	case 1:
-		out("INSERT INTO %s.unlogged VALUES (%u, 'x') ON CONFLICT (id) DO UPDATE SET v = 'y'", schema, rnd(KEYS));
-		break;
-	case 2:
-		out("REFRESH MATERIALIZED VIEW %s%s.mv", one_in(2) ? "CONCURRENTLY " : "", schema);
-		break;
-	case 3:
-		out("SELECT nextval('%s.seq'), setval('%s.seq', %u)", schema, schema, 1 + rnd(1000));
-		break;
-	case 4:
-		out("SELECT pg_logical_emit_message(%s, 'p', 'm%u')", one_in(2) ? "true" : "false", rnd(1000));
-		break;
-	case 5:
-		out("CHECKPOINT");
-		break;
-	case 6:
-		out("SELECT %s.subs(%u, %u)", schema, rnd(100), rnd(3));
-		break;
-	case 7:
-		out("INSERT INTO %s.ins SELECT 'i' || g, g FROM generate_series(1, %u) g", schema, 1 + rnd(50));
-		break;
-	case 8:
-		out("SELECT pg_sleep(0.00%u)", rnd(9));
-		break;
-	}
+	for (const char *s = all[rnd((unsigned)n)]; *s; s++)
+		if (*s == '@')
+			fputs(schema, stdout);
+		else if (*s == '#' && *++s)
+			out("%u", *s == 'x' ? rnd(3) : *s == 'k' ? rnd(KEYS) : rnd(1000));
+		else
+			putchar(*s);
 }
 
 static void
@@ -459,7 +405,7 @@ statement(void)
 	if (what < 80)
 		change();
 	else if (what < 90)
-		noise();
+		template(noises, sizeof noises / sizeof noises[0]);
 	else if (what < 93)
 		column(k);
 	else if (what < 95)
@@ -467,7 +413,7 @@ statement(void)
 	else if (what < 97)
 		files(k);
 	else
-		whole();
+		template(wholes, sizeof wholes / sizeof wholes[0]);
 }
 
 int
@@ -504,7 +450,8 @@ main(int argc, char **argv)
 			out("%s s%u", one_in(2) ? "ROLLBACK TO" : "RELEASE", depth[s]);
 			depth[s]--;
 		} else if (what == 7 && ngid && !open[s] && one_in(2)) {
-			out("%s PREPARED '%s %u'", one_in(4) ? "ROLLBACK" : "COMMIT", schema, rnd((unsigned)ngid));
+			out("%s PREPARED '%s %u'", one_in(4) ? "ROLLBACK" : "COMMIT", schema,
+				rnd((unsigned)ngid));
 		} else {
 			statement();
 		}

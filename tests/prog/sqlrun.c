@@ -61,7 +61,8 @@ connection(unsigned s, bool alone)
 		exit(1);
 	}
 	PQsetNoticeProcessor(conn[s], quiet, NULL);
-	run(conn[s], "SET client_min_messages = error; SET deadlock_timeout = '20ms'; SET timezone = 'UTC'");
+	run(conn[s],
+		"SET client_min_messages = error; SET deadlock_timeout = '20ms'; SET timezone = 'UTC'");
 	run(conn[s], alone ? "SET lock_timeout = '15ms'" : "SET lock_timeout = '300ms'");
 	return conn[s];
 }
@@ -115,8 +116,10 @@ static void
 decide(void)
 {
 	PGconn *c = connection(0, false);
-	PGresult *res = PQexec(c, "SELECT format('%s PREPARED %L', CASE WHEN transaction::text::bigint % 3 = 0 THEN "
-	                          "'ROLLBACK' ELSE 'COMMIT' END, gid) FROM pg_prepared_xacts WHERE database = current_database()");
+	PGresult *res = PQexec(
+		c, "SELECT format('%s PREPARED %L', CASE WHEN transaction::text::bigint % 3 = 0 THEN "
+		   "'ROLLBACK' ELSE 'COMMIT' END, gid) FROM pg_prepared_xacts WHERE database = "
+		   "current_database()");
 
 	for (int i = 0; i < PQntuples(res); i++)
 		run(c, PQgetvalue(res, i, 0));

@@ -1,11 +1,11 @@
-/* Compares transactions, as test_decoding printed them, with what `decodecmp -P` printed of the same WAL:
- *   txcmp EXPECTED PRINTED [IGNORED]
- * Same transactions, same order, same rows in the same order.  Differences are allowed only where
- * they are meant: a table that the transaction replaced or dropped is left out of it (PostgreSQL
- * decodes no rewrite); of a table whose shape the transaction changed the operations are compared, not
- * the columns (all rows have the commit's shape).  IGNORED is a regular expression of tables that
- * are not sent (materialized views, tables made and dropped in one).  Prints the first difference
- * and exits 1, or `same: N transactions, M lines`. */
+/* Compares transactions, as test_decoding printed them, with what `decodecmp -P` printed of the
+ * same WAL: txcmp EXPECTED PRINTED [IGNORED] Same transactions, same order, same rows in the same
+ * order.  Differences are allowed only where they are meant: a table that the transaction replaced
+ * or dropped is left out of it (PostgreSQL decodes no rewrite); of a table whose shape the
+ * transaction changed the operations are compared, not the columns (all rows have the commit's
+ * shape).  IGNORED is a regular expression of tables that are not sent (materialized views, tables
+ * made and dropped in one).  Prints the first difference and exits 1, or `same: N transactions, M
+ * lines`. */
 #include <regex.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -66,8 +66,8 @@ is(const char *line, const char *word)
 static bool
 begins(const char *s)
 {
-	return is(s, "BEGIN ") || is(s, "COMMIT ") || is(s, "table ") || is(s, "message: ") || is(s, "SCHEMA ") ||
-	       is(s, "REPLACE ") || is(s, "REPLACED ") || is(s, "SEQUENCE ");
+	return is(s, "BEGIN ") || is(s, "COMMIT ") || is(s, "table ") || is(s, "message: ") ||
+		   is(s, "SCHEMA ") || is(s, "REPLACE ") || is(s, "REPLACED ") || is(s, "SEQUENCE ");
 }
 
 static char *
@@ -142,7 +142,7 @@ find(const char *name, size_t len)
 
 	for (i = 0; i < names.n; i++)
 		if ((strlen(names.from[i]) == len && !strncmp(names.from[i], name, len)) ||
-		    (strlen(names.to[i]) == len && !strncmp(names.to[i], name, len)))
+			(strlen(names.to[i]) == len && !strncmp(names.to[i], name, len)))
 			break;
 	return i;
 }
@@ -201,7 +201,8 @@ truncated(const char *line)
 		size_t i = find(p, len);
 
 		if (!is_ignored(p, len) && (i == names.n || !names.gone[i]))
-			end += i == names.n ? sprintf(end, " %.*s", (int)len, p) : sprintf(end, " %s", names.from[i]);
+			end += i == names.n ? sprintf(end, " %.*s", (int)len, p)
+								: sprintf(end, " %s", names.from[i]);
 		if (p[len] != ',')
 			break;
 	}
@@ -257,7 +258,8 @@ static bool
 counts_not(const struct block *b)
 {
 	for (size_t i = 0; i < b->n; i++) {
-		char *s = is(b->line[i], "BEGIN ") || is(b->line[i], "COMMIT ") ? NULL : reduced(b->line[i]);
+		char *s =
+			is(b->line[i], "BEGIN ") || is(b->line[i], "COMMIT ") ? NULL : reduced(b->line[i]);
 
 		if (s) {
 			free(s);
@@ -305,12 +307,14 @@ compare(const struct block *want, const struct block *have)
 	size_t n = want->n > have->n ? want->n : have->n;
 
 	for (size_t i = 0; i < n; i++) {
-		const char *w = i < want->n ? want->line[i] : "(no more)", *h = i < have->n ? have->line[i] : "(no more)";
+		const char *w = i < want->n ? want->line[i] : "(no more)",
+				   *h = i < have->n ? have->line[i] : "(no more)";
 
 		nlines++;
 		if (matches(w, h))
 			continue;
-		printf("%s, line %zu differs\n PostgreSQL: %.1500s\n  ws-decode: %.1500s\n", want->n ? want->line[0] : have->line[0], i + 1, w, h);
+		printf("%s, line %zu differs\n PostgreSQL: %.1500s\n  ws-decode: %.1500s\n",
+			   want->n ? want->line[0] : have->line[0], i + 1, w, h);
 		return 1;
 	}
 	ntx++;

@@ -74,7 +74,19 @@ random_catalogs() {
   fi
 }
 
-# random_round SEED STATEMENTS: one seed on the running pipeline.
+# random_kills SEED: as long as the workload runs, tools die at moments of the seed.
+random_kills() {
+  local tools=(receive filter walsend shadow catalog decode.main emit.main) n=0
+  RANDOM=$1
+  while alive workload; do
+    pipe_kill9 "${tools[RANDOM % ${#tools[@]}]}" && n=$((n + 1))
+    read -r -t "$((RANDOM % 2)).$((RANDOM % 9))" <> <(:)
+  done
+  note "seed $1: $n kills"
+}
+
+# random_round SEED STATEMENTS: one seed on the running pipeline.  Odd ones run their sessions side by
+# side, each third one kills tools meanwhile.
 random_round() {
   local seed=$1 schema=g$1 start how=()
   ((seed % 2)) && how=(-p)
@@ -82,11 +94,15 @@ random_round() {
   sql src/app "SELECT pg_create_logical_replication_slot('oracle', 'test_decoding')" >/dev/null || return 1
   start=$(sql src 'SELECT pg_current_wal_insert_lsn()')
   sqlgen "$seed" "$2" "$schema" ${WS_TOAST:+toast} >"$T/round.sql"
-  if ! sqlrun "$(pg_conninfo src app)" "${how[@]}" <"$T/round.sql" >"$T/round.out" 2>"$T/round.err"; then
-    fail "seed $seed: the workload runs" "$(tail -n 3 "$T/round.err")"
+  rm -f "$T/workload.out" "$T/workload.err"
+  BG_IN=$T/round.sql bg workload sqlrun "$(pg_conninfo src app)" "${how[@]}"
+  ((seed % 3)) || random_kills "$seed"
+  wait_exit workload 300
+  if [ "$STATUS" != 0 ]; then
+    fail "seed $seed: the workload runs" "$(tail -n 3 "$T/workload.err")"
     return 1
   fi
-  note "seed $seed: $(tr '\n' ';' <"$T/round.out")"
+  note "seed $seed: $(tr '\n' ';' <"$T/workload.out")"
   random_drained "$seed" || return 1
   random_tables "$seed" "$schema"
   random_decoded "$seed" "$start"
