@@ -7,10 +7,10 @@
 
 : "${WS_SEED:=1}" "${WS_SCALE:=small}"
 if [[ $WS_SCALE == full ]]; then
-  ROWS=10000000 SUBS=2000000 MEMORY=32MB LIMIT=131072
+  ROWS=10000000 SUBS=2000000 MEMORY=32MB LIMIT=131072 FILTER_LIMIT=131072
 else
   # A tenth of the subtransactions with a tenth of the memory; what a process needs anyhow stays.
-  ROWS=400000 SUBS=200000 MEMORY=3200kB LIMIT=12288
+  ROWS=400000 SUBS=200000 MEMORY=3200kB LIMIT=12288 FILTER_LIMIT=20480
 fi
 
 capture() { catfill "$T/cat" "$C" "$T/a/pg_wal" >>"$T/catfill.log" 2>&1 || die "catfill: $(tail -n 1 "$T/catfill.log")"; }
@@ -54,6 +54,9 @@ size() {
   out=$(anon_peak ws-decode --catalog "$T/cat" --database "$DB" -s "$start" -m "$MEMORY" --metrics "$T/metrics" "$T/a/pg_wal")
   cmp_is "$out" -lt "$LIMIT" "$SUBS subtransactions: $out kB of $LIMIT"
   cmp_is "$(sed -n 's/^walshadow_decode_spilled_total //p' "$T/metrics")" -gt $((SUBS / 2)) 'most were spilled'
+  out=$(anon_peak ws-filter --no-sync -q -D "$T/filtered" "$T/a/pg_wal")
+  cmp_is "$out" -lt "$FILTER_LIMIT" "ws-filter: $out kB of $FILTER_LIMIT"
+  rm -rf "$T/filtered"
   decode -s "$start" -F json "$T/a/pg_wal" | grep '"type":"row"' | sed 's/.*"table":"\([a-z]*\)".*"new":{"id":\([0-9]*\).*/\1 \2/' >"$T/rows"
   # In the order of the statements, by PostgreSQL's own physical order.
   sql a "SELECT 's ' || id FROM s ORDER BY ctid" >"$T/want"
@@ -115,20 +118,12 @@ prepared() {
 
 # ---- xids wrap around ----
 
-# Next is xid X (a page's first, so that PostgreSQL makes the page); everything is frozen before.
-jump() {
-  local db
-  for db in postgres template1; do PGOPTIONS='-c client_min_messages=error' sql "a/$db" 'VACUUM (FREEZE)' || return 1; done
-  pg_stop a
-  pg_tool pg_resetwal
-  "$PGTOOL" -f -x "$1" -u "$2" -D "$T/a" >"$T/resetwal" 2>&1 || { diag "$(cat "$T/resetwal")"; return 1; }
-  pg_start a
-  is "$(sql a 'SELECT txid_snapshot_xmax(txid_current_snapshot()) % 4294967296')" "$1" "next is xid $1"
-}
-
 wrap() {
-  jump 2099249152 2099249152 || { fail 'the first jump'; return; }
-  jump $((4294967296 - 32768)) $((4294967296 - 32768)) || { fail 'the second jump'; return; }
+  if ! pg_has pg_resetwal; then
+    skip 'xids that wrap around' "PostgreSQL $PG_MAJOR has no pg_resetwal here"
+    return
+  fi
+  ok 'near the end of the xids' pg_near_wrap a || return
   rm -rf "$T/cat"
   known
   capture
@@ -165,7 +160,7 @@ wrap() {
 level() {
   local before at
   start=$(pg_lsn a)
-  sql a "SELECT pg_drop_replication_slot('wrap')" "INSERT INTO w VALUES (200, 'before')" >/dev/null
+  sql a "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_type = 'logical'" "INSERT INTO w VALUES (200, 'before')" >/dev/null
   before=$(pg_lsn a)
   pg_conf a wal_level=replica
   pg_restart a

@@ -21,6 +21,7 @@ round() {
   ch 'DROP DATABASE IF EXISTS app' 2>/dev/null
   random_init "$1"
   pg_start src
+  ok "seed $1: xids" random_wrap "$1"
   sql src 'CREATE DATABASE app'
   routes
   ok "seed $1: set up" pipe_init src/app --routes "$T/routes" || return

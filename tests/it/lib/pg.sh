@@ -58,6 +58,32 @@ pg_conf() {
   printf '%s\n' "$@" >>"$T/$name/postgresql.conf"
 }
 
+# pg_has PROGRAM: does the rig have the major's own?
+pg_has() {
+  pg_bin
+  [ -x "$PGBIN/$1" ]
+}
+
+# pg_set_xid NAME XID: freezes everything and makes XID, a page's first in pg_xact, the next; not more
+# than 2^31 further on.
+pg_set_xid() {
+  local db
+  for db in $(sql "$1" 'SELECT datname FROM pg_database WHERE datallowconn'); do
+    PGOPTIONS='-c client_min_messages=error' sql "$1/$db" 'VACUUM (FREEZE)' || return 1
+  done
+  pg_stop "$1"
+  pg_bin
+  "$PGBIN/pg_resetwal" -f -x "$2" -u "$2" -D "$T/$1" >"$T/resetwal" 2>&1 || {
+    diag "$(cat "$T/resetwal")"
+    return 1
+  }
+  pg_start "$1"
+  [ "$(sql "$1" 'SELECT txid_snapshot_xmax(txid_current_snapshot()) % 4294967296')" = "$2" ]
+}
+
+# pg_near_wrap NAME: 32768 xids are left before they begin again.
+pg_near_wrap() { pg_set_xid "$1" 2099249152 && pg_set_xid "$1" $((4294967296 - 32768)); }
+
 pg_data() { echo "$T/$1"; }
 
 # pg_adopt NAME DIR: a data folder made otherwise (a base backup, a promoted copy) as a server.

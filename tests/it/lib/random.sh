@@ -19,6 +19,16 @@ random_init() {
   pg_conf src max_prepared_transactions=30 autovacuum=off max_wal_size=4GB "wal_compression=$kind" track_commit_timestamp=on
 }
 
+# random_wrap SEED: of some the xids wrap around within the first rounds.
+random_wrap() {
+  (($1 / 2 % 3 == 0)) && pg_has pg_resetwal || return 0
+  pg_near_wrap src || return 1
+  # All but some hundreds.
+  sql src 'CREATE TEMP TABLE burnt (i int)' "DO \$\$ BEGIN FOR i IN 1 .. 32300 LOOP BEGIN INSERT INTO burnt VALUES (i); EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END \$\$" \
+    'CHECKPOINT' || return 1
+  note "seed $1: next is xid $(sql src 'SELECT txid_snapshot_xmax(txid_current_snapshot()) % 4294967296')"
+}
+
 # random_drained SEED: all is acknowledged; gives up at once when the consumer stops.
 random_drained() {
   local lsn
