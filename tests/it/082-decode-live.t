@@ -22,8 +22,9 @@ major() {
   S=$T/state
   rm -rf "$S"
   mkdir -p "$S/pos" "$S/consumer/x" "$S/catalog"
-  pg_new a
-  pg_conf a autovacuum=off
+  pg_init a
+  pg_conf a autovacuum=off max_prepared_transactions=5
+  pg_start a
   C=$(pg_conninfo a)
   DB=$(sql a 'SELECT oid FROM pg_database WHERE datname = current_database()')
   printf 'DATABASE_OID=%s\nDATABASE=postgres\n' "$DB" >"$S/consumer/x/config"
@@ -96,7 +97,37 @@ major() {
   start_decode
   wait_for stream_has '"id":6'
   ok 'what was sent but not acknowledged comes again after a kill' stream_has '"id":5'
+
+  # A prepared transaction holds it too, over restarts of both, however much is acknowledged meanwhile.
+  floor=$(pg_lsn a)
+  sql a "BEGIN; INSERT INTO t VALUES (60, 'prepared'); SAVEPOINT s; INSERT INTO t VALUES (61, 'its child'); PREPARE TRANSACTION 'held'" \
+    "BEGIN; INSERT INTO t VALUES (62, 'never'); PREPARE TRANSACTION 'undone'" "INSERT INTO t VALUES (7, 'seven')" CHECKPOINT
+  captured "$(pg_lsn a)"
+  wait_for stream_has '"id":7'
+  ack "$(last_end)"
   stop decode
+  ok 'the floor stays below a prepared transaction' lsn_le "$(pos floor.x)" "$floor"
+  like "$(cat "$T/decode.prom")" 'walshadow_decode_prepared_transactions 2' 'both are in the metrics'
+  ws-decode --state "$S" --consumer x --prepared | cut -f 5 | sort >"$T/pending"
+  is "$(tr '\n' ' ' <"$T/pending")" 'held undone ' 'and listed'
+  pg_kill a
+  pg_start a
+  start_decode
+  sql a "ROLLBACK PREPARED 'undone'" "INSERT INTO t VALUES (8, 'eight')" "COMMIT PREPARED 'held'"
+  wait_for received || die received
+  captured "$(pg_lsn a)"
+  wait_for stream_has '"id":61'
+  ok 'it comes after its commit' stream_has '"v":"prepared"'
+  not_ok 'what was rolled back does not' stream_has '"v":"never"'
+  ack "$(last_end)"
+  sql a "INSERT INTO t VALUES (9, 'nine')"
+  captured "$(pg_lsn a)"
+  wait_for stream_has '"id":9'
+  ack "$(last_end)"
+  wait_for lsn_le "$floor" "$(pos floor.x)"
+  stop decode
+  is "$(ws-decode --state "$S" --consumer x --prepared)" '' 'none is listed'
+  ok 'and the floor follows' bash -c "[ \"\$(cat '$S/pos/floor.x')\" = \"\$(cat '$S/pos/ack.x')\" ]"
   stop receive
   pg_stop a
 }

@@ -70,7 +70,9 @@ static bool not_null[NKINDS][NCOLS];
 static void
 make_tables(void)
 {
-	printf("0\tCREATE SCHEMA %s\n0\t", schema);
+	printf("0\tCREATE SCHEMA %s\n", schema);
+	printf("0\tSET allow_in_place_tablespaces = on\n0\tCREATE TABLESPACE %s LOCATION ''\n0\t",
+	       schema);
 	put("CREATE TYPE @.mood AS ENUM ('sad', 'ok', 'it''s, \"so\"')\n0\tCREATE DOMAIN @.pos AS int "
 		"CHECK (VALUE > 0)\n",
 		NULL);
@@ -355,7 +357,7 @@ files(size_t k)
 {
 	const char *t = kinds[k].partitioned ? "part_a" : kinds[k].name;
 
-	switch (rnd(7)) {
+	switch (rnd(8)) {
 	case 0:
 		out("CLUSTER %s.%s USING %s_%s", schema, t, t,
 			kinds[k].partitioned || strcmp(t, "i_index") ? "pkey" : "i");
@@ -377,6 +379,9 @@ files(size_t k)
 		break;
 	case 5:
 		out("VACUUM (FREEZE) %s.%s", schema, t);
+		break;
+	case 7:
+		out("ALTER TABLE %s.%s SET TABLESPACE %s", schema, t, one_in(2) ? schema : "pg_default");
 		break;
 	case 6:
 		out("CREATE INDEX ON %s.%s (n)", schema, t);

@@ -129,6 +129,8 @@ static const char *const wholes[] = {
 	"ALTER TABLE @.part DETACH PARTITION @.part_a",
 	"ALTER TABLE @.part ATTACH PARTITION @.part_a FOR VALUES FROM (MINVALUE) TO (10)",
 	"ALTER TYPE @.mood ADD VALUE IF NOT EXISTS 'more#x'",
+	"ALTER TABLE @.k_int DROP CONSTRAINT k_int_pkey, ADD PRIMARY KEY (id)",
+	"ALTER TABLE @.k_text OWNER TO CURRENT_USER; UPDATE @.k_text SET n = #n WHERE id = 'k#k'",
 	"COMMENT ON TABLE @.k_int IS 'c#n'; GRANT SELECT ON @.k_int TO PUBLIC",
 	/* Fails in the middle of a rewrite. */
 	"ALTER TABLE @.k_int ALTER COLUMN n TYPE int USING (CASE WHEN id % 7 = 3 THEN 1 / 0 ELSE n "
