@@ -3,6 +3,7 @@
 #define WS_FILTERPRIV_H
 
 #include "u64map.h"
+#include "xidruns.h"
 #include "ws/filter.h"
 #include "ws/xactrec.h"
 
@@ -31,7 +32,7 @@ struct filter_move { /* ALTER DATABASE SET TABLESPACE: its DROP is no burial */
 
 struct ws_filter {
 	struct ws_u64map kept; /* (db << 32 | rel) -> KEPT* */
-	struct ws_u64map subs; /* subxact -> top */
+	struct ws_xidruns subs; /* subxact -> top */
 	struct filter_lock *locks;
 	uint32_t nlocks, locks_cap;
 	struct filter_copy *copies;

@@ -15,7 +15,7 @@ ws_filter_free(struct ws_filter *f)
 	if (!f)
 		return;
 	ws_u64map_free(&f->kept);
-	ws_u64map_free(&f->subs);
+	ws_xidruns_free(&f->subs);
 	free(f->locks);
 	free(f->copies);
 	free(f->moves);

@@ -13,6 +13,21 @@
 
 #define HEADER "walshadow filter state 1\n"
 
+/* A run of neighbours is its first and, when there are more, its last. */
+static void
+save_subs(const struct ws_xidruns *subs, struct ws_buf *out)
+{
+	for (uint32_t i = 0; i < subs->n; i++) {
+		const struct ws_xidrun *r = &subs->r[i];
+
+		if (!r->top)
+			continue;
+		ws_buf_printf(out, "subxact %" PRIu32 " %" PRIu32 "\n", r->first, r->top);
+		if (r->last != r->first)
+			ws_buf_printf(out, "through %" PRIu32 " %" PRIu32 "\n", r->first, r->last);
+	}
+}
+
 void
 ws_filter_save(const struct ws_filter *f, struct ws_pos pos, uint64_t system_id, struct ws_buf *out)
 {
@@ -32,11 +47,7 @@ ws_filter_save(const struct ws_filter *f, struct ws_pos pos, uint64_t system_id,
 		              *ws_u64map_get(&f->kept, keys[i]) == KEPT ? "kept" : "provisional",
 		              (ws_oid)(keys[i] >> 32), (ws_oid)keys[i]);
 	free(keys);
-	keys = ws_u64map_sorted(&f->subs);
-	for (uint32_t i = 0; i < f->subs.n; i++)
-		ws_buf_printf(out, "subxact %" PRIu32 " %" PRIu32 "\n", (ws_xid)keys[i],
-		              *ws_u64map_get(&f->subs, keys[i]));
-	free(keys);
+	save_subs(&f->subs, out);
 	for (uint32_t i = 0; i < f->nlocks; i++)
 		ws_buf_printf(out, "lock %" PRIu32 " %" PRIu32 "\n", f->locks[i].xid, f->locks[i].top);
 	for (uint32_t i = 0; i < f->ncopies; i++)
@@ -70,6 +81,8 @@ load_pair(struct ws_filter *f, const char *word, uint32_t a, uint32_t b)
 		filter_keep(f, a, b, *word == 'p');
 	else if (!strcmp(word, "subxact"))
 		filter_subxact(f, a, b);
+	else if (!strcmp(word, "through"))
+		return ws_xidruns_through(&f->subs, a, b);
 	else if (!strcmp(word, "copy"))
 		filter_copy_add(f, a, b);
 	else if (!strcmp(word, "move"))

@@ -8,9 +8,9 @@
 static ws_xid
 top_of(const struct ws_filter *f, ws_xid xid)
 {
-	uint32_t *top = ws_u64map_get(&f->subs, xid);
+	ws_xid top = ws_xidruns_find(&f->subs, xid);
 
-	return top ? *top : xid;
+	return top ? top : xid;
 }
 
 void
@@ -18,7 +18,7 @@ filter_subxact(struct ws_filter *f, ws_xid sub, ws_xid top)
 {
 	if (!sub || !top || sub == top)
 		return;
-	ws_u64map_put(&f->subs, sub, top);
+	ws_xidruns_put(&f->subs, sub, top);
 	/* A lock seen under the subtransaction before its tree was known. */
 	for (uint32_t i = 0; i < f->nlocks; i++)
 		if (f->locks[i].top == sub)
@@ -46,8 +46,7 @@ filter_tree_locks(const struct ws_filter *f, ws_xid xid)
 {
 	if (!f->nlocks)
 		return false;
-	const uint32_t *known = ws_u64map_get(&f->subs, xid);
-	ws_xid top = known ? *known : xid;
+	ws_xid known = ws_xidruns_find(&f->subs, xid), top = known ? known : xid;
 	bool vague = !known && (!f->have_horizon || filter_precedes(xid, f->horizon));
 
 	for (uint32_t i = 0; i < f->nlocks; i++)
@@ -76,7 +75,7 @@ forget(struct ws_filter *f, ws_xid xid)
 			f->copies[i] = f->copies[--f->ncopies];
 		else
 			i++;
-	ws_u64map_del(&f->subs, xid);
+	ws_xidruns_del(&f->subs, xid);
 }
 
 int
@@ -103,7 +102,7 @@ filter_xact_record(struct ws_filter *f, const struct ws_record *r, const struct 
 
 				filter_bury(f, loc.db, loc.rel);
 			}
-		if (!f->nlocks && !f->ncopies && !f->subs.n)
+		if (!f->nlocks && !f->ncopies && ws_xidruns_empty(&f->subs))
 			break;
 		for (uint32_t i = 0; i < x.nsubxids; i++)
 			forget(f, ws_xactrec_subxid(&x, i));
@@ -147,15 +146,7 @@ filter_running(struct ws_filter *f, const struct ws_record *r)
 			f->copies[i] = f->copies[--f->ncopies];
 		else
 			i++;
-	if (f->subs.n) {
-		uint32_t left = f->subs.n;
-		uint64_t *subs = ws_u64map_sorted(&f->subs);
-
-		for (uint32_t i = 0; i < left; i++)
-			if (filter_precedes((ws_xid)subs[i], oldest))
-				ws_u64map_del(&f->subs, subs[i]);
-		free(subs);
-	}
+	ws_xidruns_reap(&f->subs, oldest);
 	if (!f->have_horizon) {
 		f->have_horizon = true;
 		f->horizon = next;
