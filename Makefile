@@ -184,7 +184,8 @@ bench: deps
 SEEDS        ?= 200
 soak: deps
 	@$(MAKE) --no-print-directory check-build
-	@O=$(O) WS_SEED=$${WS_SEED:-1} WS_SEEDS=$(SEEDS) WS_STEPS=$${WS_STEPS:-1500} WS_SCALE=full WS_JOBS=1 \
+	@O=$(O) WS_SEED=$${WS_SEED:-1} WS_SEEDS=$(SEEDS) WS_STEPS=$${WS_STEPS:-1500} WS_SCALE=full \
+		WS_TIMEOUT=0 WS_IT_COMMAND_TIMEOUT=3600 WS_JOBS=1 \
 		scripts/check tests/it/360-random.t tests/it/084-decode-xacts.t
 
 # Lines that the unit tests reach, as text and in $(O)/cov/html.

@@ -90,7 +90,7 @@ random_kills() {
   RANDOM=$1
   while alive workload; do
     pipe_kill9 "${tools[RANDOM % ${#tools[@]}]}" && n=$((n + 1))
-    read -r -t "$((RANDOM % 2)).$((RANDOM % 9))" <> <(:)
+    proc_nap "$((RANDOM % 2)).$((RANDOM % 9))"
   done
   note "seed $1: $n kills"
 }
