@@ -30,7 +30,7 @@ values() {
   pg_new src
   sql src "CREATE DATABASE d ENCODING 'WIN1252' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
   sql src/d "SET client_encoding = 'UTF8'" 'CREATE EXTENSION hstore' "CREATE TYPE farbe AS ENUM (E'gr\\u00fcn', 'b')" \
-    "CREATE TYPE pair AS (i int, \"gr\\u00f6\\u00dfe\" text)" \
+    "CREATE TYPE pair AS (i int, U&\"gr\\00f6\\00dfe\" text)" \
     'CREATE TABLE unfit (id int, n numeric(6, 2), d date, ts timestamp, i int, a numeric(6, 2)[] NOT NULL, ip inet)' \
     "INSERT INTO unfit VALUES (1, 'NaN', 'infinity', '-infinity', 40000, '{NaN,1.5}', '10.0.0.1'), (2, 1.5, '2020-01-01', '2020-01-01', 1, '{1.5,NULL}', '::1'),
       (3, NULL, '0044-03-15 BC', '20000-01-01 00:00:00', -40000, '{}', NULL)" \
@@ -84,7 +84,7 @@ R
   pg_to_ch_compare src/d public.chosen d.public_chosen
   pg_to_ch_compare src/d public.texted d.public_texted
   sql src/d 'ALTER TABLE chosen ADD mm money DEFAULT 7, ADD hh hstore DEFAULT $$k=>v$$' "INSERT INTO chosen VALUES (300, '', '', '1.1.1.1', 2, '3', 4, 'a=>b')" \
-    "SET client_encoding = 'UTF8'" "ALTER TABLE enc ADD \"gr\\u00f6\\u00dfe\" text DEFAULT E'\\u00fc'" 'UPDATE enc SET t = $$new$$ WHERE id = 2'
+    "SET client_encoding = 'UTF8'" "ALTER TABLE enc ADD U&\"gr\\00f6\\00dfe\" text DEFAULT E'\\u00fc'" 'UPDATE enc SET t = $$new$$ WHERE id = 2'
   ok 'columns that came later' pipe_drain src || return
   pg_to_ch_compare src/d public.chosen d.public_chosen
   pg_to_ch_compare src/d public.enc d.public_enc
