@@ -110,7 +110,7 @@ cmp_known() {
 
 # Table, name, type (a domain's base type, an array's element type) and whether it is an array.
 cmp_source() {
-  sql "$1" "
+  sql "$1" "SET client_encoding = 'UTF8'" "
     WITH RECURSIVE c AS (
       SELECT attrelid, attname, attnum, atttypid AS typ FROM pg_attribute
       WHERE attrelid IN ($2) AND attnum > 0 AND NOT attisdropped AND attgenerated <> 'v'
