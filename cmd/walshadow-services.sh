@@ -89,6 +89,8 @@ consumer_run() {
   log_rotate "$STATE/log/decode.$name.log"
   log_rotate "$STATE/log/emit.$name.log"
   tool_options ws-decode
+  # Whose TOAST values are kept follows the rules of ws-emit.
+  [[ -z ${CONF[WS_EMIT_ROUTES]:-} || -n ${CONF[WS_DECODE_ROUTES]:-} ]] || OPTS+=(--routes "${CONF[WS_EMIT_ROUTES]}")
   "$BIN/ws-decode" --consumer "$name" --metrics "$STATE/metrics/ws-decode.$name.prom" "${OPTS[@]}" \
     >&8 2>>"$STATE/log/decode.$name.log" 6<&- 8>&- &
   decode=$!
@@ -101,7 +103,7 @@ consumer_run() {
   printf '%s\n' $emit >"$STATE/run/emit.$name.pid"
   # Stopping: ws-decode ends its stream in order, ws-emit finishes what it has.
   trap 'kill -TERM $decode 2>/dev/null' TERM INT
-  trap 'kill -HUP $emit 2>/dev/null' HUP
+  trap 'kill -HUP $decode $emit 2>/dev/null' HUP
   # A trap interrupts wait: go on until both are gone.  When ws-emit dies while nothing flows,
   # ws-decode does not notice by itself.  A child whose end bash saw before wait does not end it:
   # that is what the timer is for.

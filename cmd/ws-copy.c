@@ -14,7 +14,7 @@
 #define CONFIG_MAX 65536u
 #define JOBS_MAX   64
 
-static char *state, *consumer, *conninfo, *routes_file, *load, *max_value;
+static char *state, *consumer, *conninfo, *routes_file, *load, *max_value, *toast;
 static int jobs = 2, oracle;
 
 static const struct poptOption options[] = {
@@ -31,6 +31,8 @@ static const struct poptOption options[] = {
 	 "text of types that are not decoded, as ws-decode --oracle has it", NULL},
 	{"load", 0, POPT_ARG_STRING, &load, 0,
 	 "copy or none, for tables whose rule does not say (default: copy)", "MODE"},
+	{"toast", 0, POPT_ARG_STRING, &toast, 0,
+	 "copy or none: TOAST values for updates that keep them (default: copy)", "MODE"},
 	POPT_TABLEEND};
 
 struct job {
@@ -105,6 +107,9 @@ check(struct job *j, struct ws_err *err)
 		return ws_err_usage(err, "--jobs is 1 to %d", JOBS_MAX);
 	if (load && strcmp(load, "copy") && strcmp(load, "none"))
 		return ws_err_usage(err, "--load is copy or none");
+	if (toast && strcmp(toast, "copy") && strcmp(toast, "none"))
+		return ws_err_usage(err, "--toast is copy or none");
+	j->o.no_toast = toast && !strcmp(toast, "none");
 	j->none = load && !strcmp(load, "none");
 	uint64_t max = WS_VALUE_DEFAULT_MAX;
 

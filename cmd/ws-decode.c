@@ -8,13 +8,15 @@
 #include "ws/decoding.h"
 #include "ws/file.h"
 #include "ws/lsn.h"
+#include "ws/routes.h"
+#include "ws/shape.h"
 #include "ws/tool.h"
 #include "ws/value.h"
 
 #define CONFIG_MAX 65536
 
 static char *state, *consumer, *catalog, *database, *dbname, *encoding, *format, *start, *end,
-	*memory, *max_value, *oracle, *scratch, *toast;
+	*memory, *max_value, *oracle, *scratch, *toast, *store, *routes_file;
 static int trust_swaps, prepared;
 
 static const struct poptOption options[] = {
@@ -38,8 +40,12 @@ static const struct poptOption options[] = {
 	 "text of types that are not decoded here, from the module ws-pgext(7)", "SOCKET"},
 	{"scratch", 0, POPT_ARG_STRING, &scratch, 0, "folder for WAL read from a stream ($TMPDIR)",
 	 "DIR"},
+	{"toast-store", 0, POPT_ARG_STRING, &store, 0,
+	 "TOAST values of earlier transactions (default: the consumer's)", "DIR"},
 	{"toast-missing", 0, POPT_ARG_STRING, &toast, 0,
-	 "at a TOAST value of an earlier transaction: stop, or absent", "WHAT"},
+	 "at one that is not known: rule (default), stop or absent", "WHAT"},
+	{"routes", 0, POPT_ARG_STRING, &routes_file, 0,
+	 "table rules, ws-routes(5) (default: STATE/routes when it exists)", "FILE"},
 	{"prepared", 'P', POPT_ARG_NONE, &prepared, 0,
 	 "list the prepared transactions that are pending, and exit", NULL},
 	{"trust-swaps", 0, POPT_ARG_NONE, &trust_swaps, 0,
@@ -96,8 +102,8 @@ check_words(struct ws_decoding_opts *o, struct ws_err *err)
 {
 	if (format && strcmp(format, "json") && strcmp(format, "binary"))
 		return ws_err_usage(err, "--format: binary or json, not %s", format);
-	if (toast && strcmp(toast, "stop") && strcmp(toast, "absent"))
-		return ws_err_usage(err, "--toast-missing: stop or absent, not %s", toast);
+	if (toast && strcmp(toast, "stop") && strcmp(toast, "absent") && strcmp(toast, "rule"))
+		return ws_err_usage(err, "--toast-missing: rule, stop or absent, not %s", toast);
 	o->json = format && !strcmp(format, "json");
 	o->allow_absent = toast && !strcmp(toast, "absent");
 	if (!o->json && !prepared && isatty(STDOUT_FILENO))
@@ -164,17 +170,82 @@ check(struct ws_decoding_opts *o, int argc, const char **argv, struct ws_err *er
 	return parse_lsn("--end", end, &o->end, err);
 }
 
+/* ---- routes: whose TOAST values are kept ---- */
+
+static struct ws_routes *routes;
+
+static int
+load_routes(void *arg, struct ws_err *err)
+{
+	const struct ws_decoding_opts *o = arg;
+	char *path = routes_file ? ws_strdup(routes_file)
+	             : o->state  ? ws_asprintf("%s/routes", o->state)
+	                         : NULL;
+	bool none = !path || (!routes_file && access(path, F_OK) != 0);
+	struct ws_routes *r = ws_routes_load(none ? NULL : path, err);
+
+	free(path);
+	if (!r && routes) {
+		/* As ws-emit does. */
+		ws_warn("the old rules stay: %s", err->msg);
+		return 0;
+	}
+	ws_routes_free(routes);
+	routes = r;
+	return r ? 0 : -1;
+}
+
+static int
+resolve(const char *db, const struct ws_rel *rel, struct ws_route *r)
+{
+	return rel ? ws_routes_resolve(routes, db, rel->nspname, rel->name, r, NULL) : 0;
+}
+
+/* A partition is replicated by its own rule, or by that of the table that it is part of. */
+static enum ws_toast_use
+toast_use(void *arg, const struct ws_rel *rel, const struct ws_rel *root,
+          const struct ws_attr *attr)
+{
+	const struct ws_decoding_opts *o = arg;
+	struct ws_route_column c = {0};
+	struct ws_route r;
+	int rc = resolve(o->dbname ? o->dbname : "", rel, &r);
+
+	if (rc == 0)
+		rc = resolve(o->dbname ? o->dbname : "", root, &r);
+	if (rc < 0)
+		return WS_TOAST_STOP; /* ws-emit says what is wrong with it */
+	/* A swap gives a table the values of one that need not be replicated. */
+	if (rc == 0)
+		return o->trust_swaps ? WS_TOAST_ABSENT : WS_TOAST_UNUSED;
+	bool null = r.toast_missing == WS_TOAST_MISSING_NULL && !(toast && !strcmp(toast, "stop"));
+
+	ws_route_fini(&r);
+	if (attr)
+		ws_routes_column(routes, rel->nspname, rel->name, attr->name, &c);
+	return c.excluded ? WS_TOAST_UNUSED : null ? WS_TOAST_ABSENT : WS_TOAST_STOP;
+}
+
 static int
 run(int argc, const char **argv, struct ws_err *err)
 {
 	struct ws_decoding_opts o = {
-		.fd = STDOUT_FILENO, .trust_swaps = trust_swaps, .oracle = oracle, .scratch = scratch};
+		.fd = STDOUT_FILENO, .trust_swaps = trust_swaps, .oracle = oracle, .scratch = scratch,
+		.toast = store};
 
 	if (check(&o, argc, argv, err) != 0)
 		return err->status;
-	if ((prepared ? ws_decoding_prepared : ws_decoding_run)(&o, err) != 0)
-		return err->status;
-	return WS_OK;
+	if (consumer || routes_file) {
+		o.toast_use = toast_use;
+		o.reload = load_routes;
+		o.toast_arg = &o;
+		if (load_routes(&o, err) != 0)
+			return err->status;
+	}
+	int rc = (prepared ? ws_decoding_prepared : ws_decoding_run)(&o, err);
+
+	ws_routes_free(routes);
+	return rc == 0 ? WS_OK : err->status;
 }
 
 int

@@ -26,6 +26,7 @@ struct ws_copy_opts {
 	int ntables;
 	bool oracle;           /* the stream has text of types that are not decoded: so has the load */
 	int out;               /* descriptor of the stream */
+	bool no_toast;         /* TOAST values stay unknown to the consumer's store */
 	/* 1: the table is replicated (*rows: its rows are to be copied), 0 not, -1 error. */
 	int (*route)(void *arg, const struct ws_rel *rel, const struct ws_rel *root, bool *rows,
 	             struct ws_err *err); /* root: of a partition, else NULL */

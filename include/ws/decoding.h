@@ -20,6 +20,12 @@ struct ws_decoding_opts {
 	bool trust_swaps, allow_absent;
 	uint64_t memory, max_value;
 	const char *oracle;  /* its launcher's socket; NULL: types that are not decoded stay bytes */
+	const char *toast; /* TOAST store; NULL: the consumer's, or none */
+	/* As in ws_decoder_opts; reload is called on SIGHUP, before they are asked again. */
+	enum ws_toast_use (*toast_use)(void *arg, const struct ws_rel *rel, const struct ws_rel *root,
+	                               const struct ws_attr *attr);
+	int (*reload)(void *arg, struct ws_err *err);
+	void *toast_arg;
 	const char *scratch; /* folder for WAL that has no files; NULL: TMPDIR */
 	int fd;
 };

@@ -13,6 +13,7 @@ enum ws_deletes { WS_DEL_TOMBSTONE, WS_DEL_SOFT, WS_DEL_DISCARD, WS_DEL_HISTORY 
 enum ws_keyless { WS_KEYLESS_REFUSE, WS_KEYLESS_APPEND, WS_KEYLESS_ALL };
 enum ws_unfit { WS_UNFIT_STOP, WS_UNFIT_CLAMP, WS_UNFIT_NULL, WS_UNFIT_TEXT };
 enum ws_unsupported { WS_UNSUP_STOP, WS_UNSUP_HEX, WS_UNSUP_BYTES, WS_UNSUP_NULL };
+enum ws_toast_missing { WS_TOAST_MISSING_STOP, WS_TOAST_MISSING_NULL };
 enum ws_null_array { WS_NULL_ARRAY_TEXT, WS_NULL_ARRAY_EMPTY };
 enum ws_drop { WS_DROP_KEEP, WS_DROP_DROP, WS_DROP_STOP, WS_DROP_WARN };
 enum ws_type_change { WS_TYPE_REBUILD, WS_TYPE_STOP }; /* where widening in place is not enough */
@@ -35,6 +36,7 @@ struct ws_route {
 	enum ws_unfit unfit;
 	enum ws_unsupported unsupported;
 	enum ws_null_array null_array;
+	enum ws_toast_missing toast_missing;
 	enum ws_drop drop_table, drop_column;
 	enum ws_type_change type_change;
 	enum ws_rename rename_table;

@@ -15,6 +15,14 @@
 #include "ws/walpage.h"
 
 struct ws_decoder;
+struct ws_toaststore;
+
+/* What becomes of a relation's TOAST values that an earlier transaction wrote. */
+enum ws_toast_use {
+	WS_TOAST_STOP,   /* kept; one that is not known is an error */
+	WS_TOAST_ABSENT, /* kept; one that is not known is absent */
+	WS_TOAST_UNUSED  /* not kept: nobody wants the relation (or the column) */
+};
 
 struct ws_decoder_opts {
 	struct ws_cathist *cat;
@@ -23,7 +31,14 @@ struct ws_decoder_opts {
 	size_t memory;     /* for positions; past it, page maps; 0: 32 MB */
 	bool trust_swaps;  /* a table that took another's file is as it was (pg_repack) */
 	uint32_t max_value; /* bytes of a value; 0: PostgreSQL's limit */
-	bool allow_absent; /* TOAST values that are not in the transaction stay absent */
+	bool allow_absent; /* TOAST values that are not known stay absent */
+	struct ws_toaststore *toast; /* those of earlier transactions; NULL: only the transaction's own */
+	/* Asked for a relation (root: of a partition, or NULL), and with attr when a value of it is not
+	 * known.  NULL: WS_TOAST_STOP. */
+	enum ws_toast_use (*toast_use)(void *arg, const struct ws_rel *rel, const struct ws_rel *root,
+	                               const struct ws_attr *attr);
+	void *toast_arg;
+	const char *spill; /* folder for what is too much for memory; NULL: TMPDIR */
 	ws_lsn skip;       /* transactions whose commit ends at or below are not sent */
 	struct ws_oracle *oracle; /* gives text of types that are not decoded; NULL: they go as bytes */
 	struct ws_buf *out; /* frames are appended */
@@ -42,6 +57,7 @@ struct ws_decoder_stats {
 	uint64_t voided; /* rows that a rewrite in the same transaction superseded */
 	uint64_t merges; /* position lists turned into page maps */
 	uint64_t spills; /* transactions of which only xid and pages were kept */
+	uint64_t toast_absent; /* TOAST values that are not known and were left out */
 	uint64_t not_sent; /* rows of materialized views and unlogged tables */
 	uint64_t unsupported; /* values of types that are not decoded, as bytes */
 	size_t memory;   /* bytes of positions now */
@@ -60,6 +76,9 @@ void ws_decoder_dir(struct ws_decoder *d, const char *dir);
 void ws_decoder_file(struct ws_decoder *d, const char *path, ws_lsn start);
 /* Bytes from `from` (a segment's start) on come from timeline tli's segments. */
 void ws_decoder_route(struct ws_decoder *d, ws_tli tli, ws_lsn from);
+
+/* What toast_use says has changed. */
+void ws_decoder_reload(struct ws_decoder *d);
 
 /* The next record, in order.  1 taken; 0 not taken, since captured() said stop; -1 error, after
  * which the decoder is good for nothing but free. */

@@ -182,10 +182,14 @@ add_slow(struct ws_emit *e, struct ch_tab *t, struct ch_col *c, const struct ch_
 
 	if (v->state == WS_V_ABSENT && fallback && fallback->state != WS_V_ABSENT)
 		v = fallback;
-	if (v->state == WS_V_ABSENT && !gone)
-		return ws_err_op(err, "toast_missing",
-						 "table %s.%s xid %u: the unchanged value of column %s is not known", t->db,
-						 t->name, e->tx.xid, lc->name);
+	if (v->state == WS_V_ABSENT && !gone) {
+		if (t->route.toast_missing != WS_TOAST_MISSING_NULL || !c->type->nullable || lc->key)
+			return ws_err_op(err, "toast_missing",
+			                 "table %s.%s xid %u: the unchanged value of column %s is not known; see toast-missing= in "
+			                 "ws-routes(5)",
+			                 t->db, t->name, e->tx.xid, lc->name);
+		++*e->m_policy;
+	}
 	*e->m_unsupported += v->state == WS_V_VALUE && v->kind == WS_K_UNSUPPORTED;
 	if (v->state == WS_V_ABSENT || ch_col_add(c, v, &policy) != 0) {
 		/* An old row's value has no use beyond the key. */

@@ -97,6 +97,8 @@ static const struct choice unsup_words[] = {{"stop", WS_UNSUP_STOP},
 											{"bytes", WS_UNSUP_BYTES},
 											{"null", WS_UNSUP_NULL},
 											{NULL, 0}};
+static const struct choice toast_words[] = {
+	{"stop", WS_TOAST_MISSING_STOP}, {"null", WS_TOAST_MISSING_NULL}, {NULL, 0}};
 static const struct choice array_words[] = {
 	{"text", WS_NULL_ARRAY_TEXT}, {"empty", WS_NULL_ARRAY_EMPTY}, {NULL, 0}};
 static const struct choice drop_words[] = {
@@ -141,6 +143,7 @@ static const struct opt {
 	{"keyless", OPT_CHOICE, ROUTE(keyless), keyless_words},
 	{"unfit", OPT_CHOICE, ROUTE(unfit), unfit_words},
 	{"unsupported", OPT_CHOICE, ROUTE(unsupported), unsup_words},
+	{"toast-missing", OPT_CHOICE, ROUTE(toast_missing), toast_words},
 	{"null-array", OPT_CHOICE, ROUTE(null_array), array_words},
 	{"drop-table", OPT_CHOICE, ROUTE(drop_table), drop_table_words},
 	{"drop-column", OPT_CHOICE, ROUTE(drop_column), drop_words},

@@ -11,7 +11,7 @@
 
 struct current {
 	const struct copy_table *t;
-	bool rel_same;
+	bool rel_same, toast_same;
 	size_t types_same, rows_same; /* rows: of composites */
 };
 
@@ -45,6 +45,9 @@ see_rel(void *arg, const struct ws_rel *r, struct ws_err *err)
 	const struct ws_rel *want = cur->t->rel;
 
 	(void)err;
+	/* Chunks are known by their places in this file. */
+	if (cur->t->toast && r->oid == cur->t->toast->oid)
+		cur->toast_same = r->filenode == cur->t->toast->filenode;
 	for (size_t i = 0; i < cur->t->ntypes; i++) {
 		const struct ws_rel *row = cur->t->types[i]->row;
 
@@ -55,7 +58,7 @@ see_rel(void *arg, const struct ws_rel *r, struct ws_err *err)
 		return 0;
 	bool same = !strcmp(r->nspname, want->nspname) && !strcmp(r->name, want->name) &&
 				r->kind == want->kind && r->persistence == want->persistence &&
-				r->filenode == want->filenode;
+				r->filenode == want->filenode && r->toast == want->toast;
 
 	cur->rel_same = same && same_row(r, want);
 	return 0;
@@ -103,11 +106,11 @@ by_oid(const void *a, const void *b)
 int
 copy_check(struct copy *c, const struct copy_table *t, struct ws_err *err)
 {
-	struct current cur = {.t = t};
+	struct current cur = {.t = t, .toast_same = !t->toast};
 	const struct ws_catquery_sink sink = {see_rel, see_type, gone, gone, NULL, NULL, &cur};
 	const struct ws_boundary none = {0};
 	ws_oid *types = ws_calloc(t->ntypes, sizeof *types);
-	ws_oid *rels = ws_calloc(t->ntypes + 1, sizeof *rels);
+	ws_oid *rels = ws_calloc(t->ntypes + 2, sizeof *rels);
 	struct ws_boundary_ids ids = {.rels = rels, .nrels = 1, .types = types, .ntypes = t->ntypes};
 	const struct ws_catquery_want want = {.boundary = &none, .ids = &ids};
 
@@ -117,14 +120,17 @@ copy_check(struct copy *c, const struct copy_table *t, struct ws_err *err)
 		if (t->types[i]->row)
 			rels[ids.nrels++] = t->types[i]->row->oid;
 	}
+	size_t nrows = ids.nrels - 1;
+
+	if (t->toast)
+		rels[ids.nrels++] = t->toast->oid;
 	qsort(rels, ids.nrels, sizeof *rels, by_oid);
 	qsort(types, ids.ntypes, sizeof *types, by_oid);
 	int rc = ws_catquery_read(c->control, &want, 0, &sink, err);
-	size_t nrows = ids.nrels - 1;
 
 	free(types);
 	free(rels);
 	if (rc != 0)
 		return -1;
-	return cur.rel_same && cur.types_same == t->ntypes && cur.rows_same == nrows;
+	return cur.rel_same && cur.toast_same && cur.types_same == t->ntypes && cur.rows_same == nrows;
 }

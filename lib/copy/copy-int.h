@@ -6,6 +6,7 @@
 #include "ws/copy.h"
 #include "ws/heap.h"
 #include "ws/pgcopy.h"
+#include "ws/toaststore.h"
 
 enum copy_state { COPY_WAITS, COPY_RUNS, COPY_DONE, COPY_CHANGED };
 
@@ -14,6 +15,7 @@ struct copy_table {
 	enum copy_state state;
 	bool with_rows;
 	struct ws_rel *rel, *root;
+	struct ws_rel *toast;   /* its TOAST table, or NULL */
 	struct ws_type **types;
 	size_t ntypes;
 	struct ws_heapdesc *desc;
@@ -31,6 +33,7 @@ struct copy_oids {
 struct copy {
 	const struct ws_copy_opts *o;
 	struct ws_cathist *hist;
+	struct ws_toaststore *store;
 	struct ws_pg *control;  /* reads catalogs with fresh snapshots */
 	struct ws_pg *exporter; /* holds the snapshot */
 	struct ws_pg_snapshot snap;
@@ -63,6 +66,13 @@ int copy_check(struct copy *c, const struct copy_table *t, struct ws_err *err);
 int copy_work(struct copy *c, struct ws_err *err);
 /* An SQL session on the consumer's database of the source. */
 struct ws_pg *copy_session(struct copy *c, struct ws_err *err);
+
+/* toast.c: the table's TOAST values into the store.  begin forgets what is there of it; row takes
+ * one of the rows that query asks for. */
+int copy_toast_begin(struct copy *c, const struct copy_table *t, struct ws_err *err);
+void copy_toast_query(const struct copy_table *t, struct ws_buf *sql);
+int copy_toast_row(struct copy *c, const struct copy_table *t, char *row, size_t n, struct ws_buf *tmp,
+                   struct ws_err *err);
 
 /* progress.c */
 void copy_progress(struct copy *c, bool now);

@@ -34,6 +34,7 @@ table_fini(struct copy_table *t)
 	free(t->cols);
 	ws_rel_free(t->rel);
 	ws_rel_free(t->root);
+	ws_rel_free(t->toast);
 }
 
 void
@@ -168,6 +169,9 @@ consider(struct copy *c, struct copy_table *t, ws_oid oid, bool *found, struct w
 		ws_info("table %s.%s was loaded before: skipped", t->rel->nspname, t->rel->name);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
+	if (t->rel->toast &&
+	    ws_cathist_rel(c->hist, o->db, t->rel->toast, c->snap.lsn, &t->toast, err) < 0)
+		return -1;
 	return shape(c, t, err) != 0 ? -1 : 1;
 }
 

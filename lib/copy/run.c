@@ -221,7 +221,11 @@ load(struct copy *c, struct ws_err *err)
 
 	if (rc != 1)
 		return rc < 0 ? -1 : ws_err_temp(err, "the catalog history has nothing of database %u", c->o->db);
-	if (write_floor(c, first, err) != 0)
+	/* Before any snapshot: nobody else applies commits to the store from here on. */
+	dir = ws_asprintf("%s/consumer/%s/toast", c->o->state, c->o->consumer);
+	c->store = ws_toaststore_open(dir, id.system_id, c->o->db, err);
+	free(dir);
+	if (!c->store || write_floor(c, first, err) != 0)
 		return -1;
 	c->started = ws_now_us();
 	for (int round = 0; round == 0 || c->redo.n; round++) {
@@ -247,6 +251,7 @@ ws_copy_run(const struct ws_copy_opts *o, struct ws_err *err)
 	if (rc == 0)
 		ws_info("loaded: tables=%zu rows=%llu bytes=%llu", c.done, (unsigned long long)c.rows, (unsigned long long)c.bytes);
 	free(c.redo.v);
+	ws_toaststore_close(c.store);
 	ws_cathist_close(c.hist);
 	ws_pg_close(c.exporter);
 	ws_pg_close(c.control);

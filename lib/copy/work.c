@@ -14,14 +14,14 @@
 #define OUT_SIZE  262144u
 #define ROWS_TURN 2000 /* of one table before the others have their turn */
 
-enum worker_state { W_IDLE, W_LOCKING, W_COPYING, W_ENDING };
+enum worker_state { W_IDLE, W_LOCKING, W_COPYING, W_TOAST, W_ENDING };
 
 struct worker {
 	enum worker_state state;
 	struct ws_pg *pg;
 	struct ws_pg_copy copy;
 	struct copy_table *t;
-	struct ws_buf out;
+	struct ws_buf out, tmp;
 	struct ws_arena arena;
 	struct ws_value *values;
 	struct ws_copyfield *fields;
@@ -45,6 +45,7 @@ worker_fini(struct worker *w)
 	ws_pg_copy_fini(&w->copy);
 	ws_pg_close(w->pg);
 	ws_buf_free(&w->out);
+	ws_buf_free(&w->tmp);
 	ws_arena_free(&w->arena);
 	free(w->values);
 	free(w->fields);
@@ -116,6 +117,8 @@ put_begin(struct copy *c, struct worker *w, struct ws_err *err)
 	struct ws_c_relation rel;
 	struct ws_change ev = {.type = WS_C_RELATION, .relation = &rel};
 
+	if (copy_toast_begin(c, w->t, err) != 0)
+		return -1;
 	w->t->handle = ++c->handles;
 	ws_heapdesc_relation(w->t->desc, w->t->root, w->t->handle, &w->arena, &rel);
 	ws_change_put(&w->out, &ev);
@@ -243,7 +246,31 @@ locked(struct copy *c, struct worker *w, struct ws_err *err)
 	return copy_table(c, w, err);
 }
 
-/* All rows are there.  Only what takes no lock on the table (a schema's or a label's name) can have
+/* All rows are there; then what they point to, as of the same snapshot. */
+static int
+toast(struct copy *c, struct worker *w, struct ws_err *err)
+{
+	struct ws_buf sql = {0};
+
+	(void)c;
+	copy_toast_query(w->t, &sql);
+	return send(w, &sql, W_TOAST, err);
+}
+
+static int
+toast_failed(const struct worker *w, struct ws_err *err)
+{
+	const struct copy_table *t = w->t;
+
+	if (strcmp(ws_pg_sqlstate(w->pg), "42501") != 0)
+		return -1;
+	return ws_err_usage(err,
+	                    "table %s.%s: the user may not read its TOAST values in %s.%s: GRANT pg_read_all_data, or say "
+	                    "--toast none",
+	                    t->rel->nspname, t->rel->name, t->toast->nspname, t->toast->name);
+}
+
+/* Everything is there.  Only what takes no lock on the table (a schema's or a label's name) can have
  * changed meanwhile; the rows are out, so that the whole load must begin again for this table. */
 static int
 copied(struct copy *c, struct worker *w, struct ws_err *err)
@@ -265,7 +292,8 @@ ended(struct copy *c, struct worker *w, struct ws_err *err)
 {
 	struct copy_table *t = w->t;
 
-	if (put_end(c, w, err) != 0)
+	/* The frame that follows makes the table a loaded one. */
+	if (ws_toaststore_sync(c->store, true, err) != 0 || put_end(c, w, err) != 0)
 		return -1;
 	t->state = COPY_DONE;
 	c->done++;
@@ -298,6 +326,21 @@ is_gone(const struct ws_pg *pg)
 }
 
 static int
+step_done(struct copy *c, struct worker *w, struct ws_err *err)
+{
+	switch (w->state) {
+	case W_LOCKING:
+		return locked(c, w, err);
+	case W_COPYING:
+		return w->t->toast && !c->o->no_toast ? toast(c, w, err) : copied(c, w, err);
+	case W_TOAST:
+		return copied(c, w, err);
+	default:
+		return ended(c, w, err);
+	}
+}
+
+static int
 advance(struct copy *c, struct worker *w, struct ws_err *err)
 {
 	char *row;
@@ -310,13 +353,15 @@ advance(struct copy *c, struct worker *w, struct ws_err *err)
 			changed(c, w);
 			return 0;
 		}
+		if (rc < 0 && w->state == W_TOAST && toast_failed(w, err) == -1 && err->status == WS_EUSAGE)
+			return -1;
 		if (rc < 0)
 			return ws_err_prefix(err, "table %s.%s", w->t->rel->nspname, w->t->rel->name);
 		if (rc == WS_PG_COPY_WAIT)
 			return 0;
 		if (rc == WS_PG_COPY_DONE)
-			return w->state == W_LOCKING ? locked(c, w, err) : w->state == W_COPYING ? copied(c, w, err) : ended(c, w, err);
-		if (put_row(c, w, row, n, err) != 0)
+			return step_done(c, w, err);
+		if (w->state == W_TOAST ? copy_toast_row(c, w->t, row, n, &w->tmp, err) != 0 : put_row(c, w, row, n, err) != 0)
 			return -1;
 	}
 	return 1; /* more is there already */

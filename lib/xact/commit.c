@@ -5,6 +5,7 @@
 #include "ddl.h"
 #include "decoder.h"
 #include "merge.h"
+#include "toast.h"
 
 /* The transaction and its committed subtransactions, as far as they wrote anything of ours: most
  * are one.  Those that are spilled are taken in the spill. */
@@ -75,6 +76,8 @@ one(struct ws_decoder *d, ws_lsn at, struct ws_err *err)
 		return -1;
 	if (rec->rmid == WS_RM_HEAP || rec->rmid == WS_RM_HEAP2)
 		return ws_row_record(d, rec, err);
+	if (d->store_only)
+		return 0;
 	if (ws_record_parse(rec, &r, err) != 0)
 		return -1;
 	return rec->rmid == WS_RM_SEQ ? ws_ev_sequence(d, &r, true, err)
@@ -90,7 +93,7 @@ records_merged(struct ws_decoder *d, struct ws_ddl *g, struct ws_xtx **tx, size_
 	int rc = ws_merge_init(&m, d, tx, n, d->begin.commit_lsn, err);
 
 	while (rc == 0 && (rc = ws_merge_next(&m, &at, err)) == 1) {
-		rc = g ? ws_ddl_marks(g, at, err) : 0;
+		rc = g && !d->store_only ? ws_ddl_marks(g, at, err) : 0;
 		if (rc == 0)
 			rc = one(d, at, err);
 	}
@@ -123,21 +126,26 @@ send(struct ws_decoder *d, const struct ws_xactrec *x, bool mine, struct ws_xtx 
 	bool ddl = mine;
 	int rc;
 
+	ws_toast_begin(d);
 	for (size_t i = 0; i < n && !ddl; i++)
 		ddl = tx[i]->ddl && tx[i]->ddl->nbirths;
 	if (!ddl) {
 		ws_shapes_as_of(&d->shapes, d->begin.end_lsn);
 		rc = records(d, NULL, tx, n, err);
+		if (rc == 0)
+			rc = ws_toast_end(d, NULL, x, err);
 	} else {
 		rc = ws_ddl_init(&g, d, x, mine, err);
 		if (rc == 0)
 			rc = ws_ddl_chain(&g, x, tx, n, err);
-		if (rc == 0)
+		if (rc == 0 && !d->store_only)
 			rc = ws_ddl_schema(&g, err);
 		if (rc == 0)
 			rc = records(d, &g, tx, n, err);
-		if (rc == 0)
+		if (rc == 0 && !d->store_only)
 			rc = ws_ddl_marks(&g, UINT64_MAX, err);
+		if (rc == 0)
+			rc = ws_toast_end(d, &g, x, err);
 		d->chain = NULL;
 		ws_row_old_forget(d);
 		ws_ddl_fini(&g);
@@ -177,6 +185,29 @@ out:
 	return rc;
 }
 
+/* Sent and acknowledged before a restart, or older than the history.  The TOAST store may not have
+ * what it did: that is made good. */
+static int
+skipped(struct ws_decoder *d, const struct ws_xactrec *x, bool mine, struct ws_xtx **tx, size_t n,
+        struct ws_err *err)
+{
+	size_t settled;
+	int rc;
+
+	d->st.skipped++;
+	if (d->o.toast && d->begin.end_lsn > d->first_capture &&
+	    !ws_toaststore_has(d->o.toast, d->begin.end_lsn)) {
+		d->store_only = true;
+		rc = send(d, x, mine, tx, n, err);
+		d->store_only = false;
+		return rc;
+	}
+	if (!mine)
+		return 0;
+	ws_decoder_epoch(d);
+	return d->orphans.n ? ws_orphans_claim(d, x, d->begin.end_lsn, NULL, &settled, err) : 0;
+}
+
 int
 ws_commit(struct ws_decoder *d, const struct ws_record *r, const struct ws_xactrec *x,
           struct ws_err *err)
@@ -197,21 +228,11 @@ ws_commit(struct ws_decoder *d, const struct ws_record *r, const struct ws_xactr
 		rc = admit(d, r->rec->end, &skip, err);
 	if (rc == 1 && (n || mine)) {
 		d->st.commit_time = x->time;
-		if (skip) {
-			d->st.skipped++;
-			if (mine) {
-				size_t settled;
-
-				ws_decoder_epoch(d);
-				if (d->orphans.n && ws_orphans_claim(d, x, r->rec->end, NULL, &settled, err) != 0)
-					rc = -1;
-			}
-		} else {
-			d->begin = (struct ws_c_begin){x->xid, r->rec->start, r->rec->end, x->time, r->origin};
-			d->tli = r->rec->tli;
-			d->ordinal = 0;
-			rc = send(d, x, mine, m.tx, m.n, err) == 0 ? 1 : -1;
-		}
+		d->begin = (struct ws_c_begin){x->xid, r->rec->start, r->rec->end, x->time, r->origin};
+		d->tli = r->rec->tli;
+		d->ordinal = 0;
+		rc = skip ? skipped(d, x, mine, m.tx, m.n, err) : send(d, x, mine, m.tx, m.n, err);
+		rc = rc == 0 ? 1 : -1;
 		if (rc == 1)
 			drop(d, &m);
 	}

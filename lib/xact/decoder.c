@@ -27,6 +27,7 @@ ws_decoder_new(const struct ws_decoder_opts *o, struct ws_err *err)
 	d->o = *o;
 	if (!d->o.flush_at)
 		d->o.flush_at = DEFAULT_FLUSH;
+	d->toast.dir = o->spill;
 	ws_xtab_init(&d->tab, o->memory ? o->memory : DEFAULT_MEMORY);
 	d->place.segsize = o->segsize;
 	ws_posread_init(&d->rd, &d->place);
@@ -85,6 +86,12 @@ ws_decoder_epoch(struct ws_decoder *d)
 {
 	ws_shapes_epoch(&d->shapes);
 	memset(d->files, 0, sizeof d->files);
+}
+
+void
+ws_decoder_reload(struct ws_decoder *d)
+{
+	ws_decoder_epoch(d);
 }
 
 ws_lsn

@@ -18,6 +18,12 @@
 #define WS_SPECS_MAX 8
 #define WS_ROWFILES  256
 
+/* A TOAST value of the row at hand that was not found. */
+struct ws_toastmiss {
+	ws_oid rel, id;
+	bool before_load;
+};
+
 /* A speculative insert that waits for its confirmation. */
 struct ws_spec {
 	ws_lsn at;
@@ -56,7 +62,11 @@ struct ws_decoder {
 		struct ws_shape *shape;
 	} files[WS_ROWFILES];
 	ws_lsn row_lsn;
-	bool absent; /* the row has a TOAST value that is not known */
+	bool toast_apply; /* its TOAST chunks go to the store ... */
+	bool store_only;  /* ... and nothing else: it was sent and acknowledged before */
+	bool old_whole;   /* the row's old version is whole, so that it has what the new one keeps */
+	unsigned nmiss;
+	struct ws_toastmiss miss[WS_CHANGE_MAX_COLS];
 	struct ws_shape *old_shape; /* rows older than a copy of this relation ... */
 	struct ws_heapdesc *old_desc; /* ... are read by this; old_rel is its own */
 	struct ws_rel *old_rel, *old_before;

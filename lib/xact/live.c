@@ -125,6 +125,8 @@ ws_live_floor(struct ws_live *l, ws_lsn sent, bool now, struct ws_err *err)
 		return 0;
 	if (!now && t - l->floor_us < FLOOR_US && floor.lsn - l->floor.lsn < FLOOR_BYTES)
 		return 0;
+	if (l->before_floor && l->before_floor(l->arg, err) != 0)
+		return -1;
 	if (ws_pos_write(l->floor_path, floor, true, err) != 0)
 		return -1;
 	l->floor = floor;

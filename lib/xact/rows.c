@@ -1,7 +1,7 @@
 /* Heap records of a committed transaction to row events. */
 #include <string.h>
 
-#include "decoder.h"
+#include "toast.h"
 #include "ws/log.h"
 
 /* ---- which relation ---- */
@@ -111,106 +111,13 @@ row_shape(struct ws_decoder *d, const struct ws_locator *loc, bool has_data, str
 	return 0;
 }
 
-/* ---- TOAST ---- */
-
-static int
-toast_insert(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_heaprec *h,
-             ws_lsn lsn, struct ws_err *err)
-{
-	struct ws_toast_chunk c;
-
-	/* CLUSTER's copies carry no tuple; the values stay what they were. */
-	if (!(h->flags & WS_HR_NEW))
-		return 0;
-	if (ws_toast_chunk_parse(&h->new_, &c, err) != 0)
-		return ws_err_prefix(err, WS_LSN_FMT ": %s", WS_LSN_ARG(lsn), sh->rel->name);
-	if (!ws_toastmap_add(&d->toast, sh->rel->oid, c.id, c.seq, lsn))
-		return ws_err_op(err, "toast_corrupt",
-		                 WS_LSN_FMT ": chunk %d of value %u in %s does not follow the one before",
-		                 WS_LSN_ARG(lsn), c.seq, c.id, sh->rel->name);
-	return 0;
-}
-
-/* Reads chunk number seq of the value again. */
-static int
-toast_chunk(struct ws_decoder *d, ws_lsn lsn, const struct ws_toast_ptr *p, uint32_t seq,
-            struct ws_toast_chunk *c, struct ws_err *err)
-{
-	struct ws_record r;
-	struct ws_heaprec h;
-
-	if (ws_posread_rec(&d->rd_toast, lsn, err) != 0 ||
-	    ws_record_parse(&d->rd_toast.rec, &r, err) != 0 || ws_heaprec_parse(&r, &h, err) < 0 ||
-	    ws_toast_chunk_parse(&h.new_, c, err) != 0)
-		return -1;
-	if (c->id != p->valueid || c->seq != (int32_t)seq)
-		return ws_err_op(err, "toast_corrupt", WS_LSN_FMT ": not chunk %u of value %u",
-		                 WS_LSN_ARG(lsn), seq, p->valueid);
-	return 0;
-}
-
-/* ws_toast_fn */
-static int
-toast_fetch(void *arg, const struct ws_toast_ptr *p, struct ws_arena *a, const uint8_t **data,
-            struct ws_err *err)
-{
-	struct ws_decoder *d = arg;
-	const struct ws_toastval *v = ws_toastmap_find(&d->toast, p->toastrelid, p->valueid);
-	struct ws_toast_chunk c;
-	uint32_t have = 0;
-
-	if (!v) {
-		d->absent = true;
-		return 0;
-	}
-	uint8_t *out = ws_arena_alloc(a, p->extsize);
-
-	for (uint32_t i = 0; i < v->n; i++) {
-		if (toast_chunk(d, d->toast.chunks[v->first + i], p, i, &c, err) != 0)
-			return -1;
-		if (c.len > p->extsize - have)
-			break;
-		memcpy(out + have, c.data, c.len);
-		have += c.len;
-	}
-	if (have != p->extsize)
-		return ws_err_op(err, "toast_corrupt",
-		                 "value %u of TOAST table %u has %u bytes in its chunks, not %u",
-		                 p->valueid, p->toastrelid, have, p->extsize);
-	*data = out;
-	return 1;
-}
-
-/* Values that neither the record nor the transaction has: the old row, or the old key, which is
- * logged whenever a key column is external, has them inline. */
-static int
-fill_absent(struct ws_decoder *d, const struct ws_shape *sh, const struct ws_value *old, struct ws_value *v,
-            struct ws_err *err)
-{
-	for (uint16_t i = 0; i < sh->desc->ncols; i++) {
-		if (v[i].state != WS_V_ABSENT)
-			continue;
-		if (old && old[i].state == WS_V_VALUE)
-			v[i] = old[i];
-		else if (!d->o.allow_absent)
-			return ws_err_op(err, "toast_missing",
-			                 "%s.%s, column %s: the row at " WS_LSN_FMT
-			                 " keeps a TOAST value that an earlier "
-			                 "transaction wrote, and its identity does not carry it (REPLICA "
-			                 "IDENTITY FULL does)",
-			                 sh->rel->nspname, sh->rel->name, sh->desc->cols[i].attr->name,
-			                 WS_LSN_ARG(d->row_lsn));
-	}
-	return 0;
-}
-
 /* ---- rows ---- */
 
 static int
 decode(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t, unsigned flags,
        struct ws_value *v, struct ws_err *err)
 {
-	struct ws_heapenv env = {&d->arena, toast_fetch, d, d->o.max_value};
+	struct ws_heapenv env = {&d->arena, ws_toast_fetch, d, d->o.max_value};
 	struct ws_heapdesc *desc = sh->desc;
 
 	if (d->chain && ws_row_old_desc(d, sh, t, &desc, err) != 0)
@@ -222,6 +129,27 @@ decode(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t, unsi
 }
 
 static int
+old_values(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t, bool whole,
+           struct ws_err *err)
+{
+	d->nmiss = 0;
+	d->old_whole = whole;
+	if (decode(d, sh, t, whole ? 0 : WS_DECODE_KEY, d->vold, err) != 0)
+		return -1;
+	return d->nmiss && whole ? ws_toast_fill(d, sh, NULL, d->vold, err) : 0;
+}
+
+static int
+new_values(struct ws_decoder *d, struct ws_shape *sh, const struct ws_tuple *t,
+           const struct ws_value *old, struct ws_err *err)
+{
+	d->nmiss = 0;
+	if (decode(d, sh, t, 0, d->vnew, err) != 0)
+		return -1;
+	return d->nmiss ? ws_toast_fill(d, sh, old, d->vnew, err) : 0;
+}
+
+static int
 put_row(struct ws_decoder *d, struct ws_shape *sh, char op, const struct ws_tuple *new_,
         const struct ws_tuple *old, bool old_full, struct ws_err *err)
 {
@@ -229,14 +157,9 @@ put_row(struct ws_decoder *d, struct ws_shape *sh, char op, const struct ws_tupl
 	    (!sh->handle && ws_shapes_describe(&d->shapes, sh, d->o.out, err) != 0))
 		return -1;
 	ws_arena_reset(&d->arena);
-	d->absent = false;
-	if (old && decode(d, sh, old, old_full ? 0 : WS_DECODE_KEY, d->vold, err) != 0)
-		return -1;
-	if (new_ && decode(d, sh, new_, 0, d->vnew, err) != 0)
-		return -1;
-	if (d->absent && new_ && fill_absent(d, sh, old ? d->vold : NULL, d->vnew, err) != 0)
-		return -1;
-	if (d->absent && old_full && fill_absent(d, sh, NULL, d->vold, err) != 0)
+	d->old_whole = false;
+	if ((old && old_values(d, sh, old, old_full, err) != 0) ||
+	    (new_ && new_values(d, sh, new_, old ? d->vold : NULL, err) != 0))
 		return -1;
 	size_t frame = d->o.out->len;
 
@@ -365,8 +288,11 @@ no_row(struct ws_decoder *d, const struct ws_rec *rec, struct ws_heaprec *h, str
 
 	if (rc <= 0)
 		return rc < 0 ? -1 : 1;
-	if (h->op == WS_HEAP_TRUNCATE)
-		return ws_ev_truncate(d, h, rec->start, err) != 0 ? -1 : 1;
+	if (h->op == WS_HEAP_TRUNCATE) {
+		if (ws_toast_truncate(d, h, err) != 0)
+			return -1;
+		return !d->store_only && ws_ev_truncate(d, h, rec->start, err) != 0 ? -1 : 1;
+	}
 	if (h->op == WS_HEAP_CONFIRM)
 		return spec_confirm(d, h, rec->xid, err) != 0 ? -1 : 1;
 	return 0;
@@ -391,14 +317,16 @@ ws_row_record(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err
 
 		if (s)
 			spec_forget(d, s);
-		return 0;
+		return ws_toast_super(d, &h, err);
 	}
 	if (row_shape(d, &h.loc, h.flags & (WS_HR_NEW | WS_HR_OLD_KEY | WS_HR_OLD_FULL), &sh, err) != 0)
 		return -1;
 	if (!sh)
 		return 0;
 	if (sh->cls == WS_REL_TOAST)
-		return h.op == WS_HEAP_INSERT ? toast_insert(d, sh, &h, rec->start, err) : 0;
+		return ws_toast_record(d, sh, rec, &h, err);
+	if (d->store_only)
+		return 0;
 	if (h.flags & WS_HR_SPECULATIVE)
 		return spec_begin(d, &h, rec, err);
 	return user_row(d, sh, &h, err);

@@ -8,6 +8,7 @@
 
 #include "live.h"
 #include "run.h"
+#include "ws/toaststore.h"
 #include "ws/tool.h"
 
 #define FLUSH_AT       (256u * 1024)
@@ -119,6 +120,13 @@ ws_run_look_after(struct ws_run *r, bool now, struct ws_err *err)
 	if (r->live && (ws_live_floor(r->live, r->sent.lsn, now, err) != 0 ||
 	                ws_live_read(r->live, r->done, now, err) != 0))
 		return -1;
+	if (r->toast && ws_run_toast_tend(r, err) != 0)
+		return -1;
+	if (r->o->reload && ws_tool_take_hup()) {
+		if (r->o->reload(r->o->toast_arg, err) != 0)
+			return -1;
+		ws_decoder_reload(r->dec);
+	}
 	return ws_metrics_write(ws_tool_metrics(), now ? 0 : 1, err);
 }
 
@@ -164,6 +172,10 @@ start_decoder(struct ws_run *r, struct ws_err *err)
 		.max_value = (uint32_t)o->max_value,
 		.skip = r->live ? r->live->ack.lsn : 0,
 		.oracle = r->oracle,
+		.toast = r->toast,
+		.toast_use = o->toast_use,
+		.toast_arg = o->toast_arg,
+		.spill = r->spill,
 		.out = &r->out,
 		.captured = r->live ? captured : NULL,
 		.flush = ws_run_flush,
@@ -246,7 +258,8 @@ begin(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
 	if (r->live && (check_published(r, r->live->ack, err) != 0 || check_published(r, r->live->published, err) != 0))
 		return -1;
 	r->sent = r->done = first;
-	if (start_decoder(r, err) != 0)
+	if (ws_run_toast_open(r, err) != 0 || ws_run_toast_route(r, err) != 0 ||
+	    start_decoder(r, err) != 0)
 		return -1;
 	r->reader = ws_walreader_new(r->cluster.segsize, r->cluster.system_id, 0);
 	ws_walreader_seek(r->reader, c->lsn, first.lsn);
@@ -282,6 +295,8 @@ switch_timeline(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *er
 	r->before = r->tli;
 	r->fork = at;
 	r->tli = c->tli;
+	if (ws_run_toast_route(r, err) != 0)
+		return -1;
 	ws_walreader_seek(r->reader, c->lsn, r->done.lsn);
 	return put(r, &ev, err);
 }
@@ -371,6 +386,8 @@ finish(struct ws_run *r, struct ws_err *err)
 
 	ws_change_put(&r->out, &c);
 	if (ws_run_flush(r, err) != 0)
+		return -1;
+	if (r->toast && ws_toaststore_sync(r->toast, true, err) != 0)
 		return -1;
 	return ws_run_look_after(r, true, err);
 }

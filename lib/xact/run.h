@@ -25,6 +25,9 @@ struct ws_run {
 	struct ws_scratch scratch;
 	struct ws_walreader *reader;
 	struct ws_decoder *dec; /* made with the first bytes */
+	struct ws_toaststore *toast; /* NULL: none */
+	char *spill; /* folder for what is too much for memory */
+	ws_lsn purged; /* what died at or below is gone from it */
 	struct ws_buf out;
 	struct ws_sink sink;
 	struct ws_pos start;  /* asked for; lsn 0: the first byte */
@@ -35,7 +38,7 @@ struct ws_run {
 	uint64_t progress_us;
 	struct ws_oracle *oracle; /* NULL: none */
 	bool oracle_away;         /* it was not there when last asked */
-	double *m[40];
+	double *m[48];
 };
 
 int ws_run_inputs(struct ws_run *r, struct ws_err *err);
@@ -53,5 +56,13 @@ int ws_run_open_input(struct ws_run *r, const char *input, bool first, struct ws
 /* The decoder must be able to read the input's bytes again; c is its first chunk. */
 int ws_run_place(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err);
 void ws_run_metrics(struct ws_run *r);
+
+/* ---- runtoast.c ---- */
+/* The TOAST store, once the cluster is known. */
+int ws_run_toast_open(struct ws_run *r, struct ws_err *err);
+/* The path of the WAL begins, or goes on, with r->tli. */
+int ws_run_toast_route(struct ws_run *r, struct ws_err *err);
+/* Now and then: what is dead goes, what rests for long is written. */
+int ws_run_toast_tend(struct ws_run *r, struct ws_err *err);
 
 #endif

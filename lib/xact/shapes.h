@@ -42,6 +42,8 @@ struct ws_shape {
 		uint32_t type;
 	} *raw;
 	uint16_t nraw;
+	uint32_t keep_epoch; /* of a TOAST table: in that epoch, are its chunks kept? */
+	bool keep;
 	uint64_t rows;
 };
 

@@ -6,6 +6,7 @@
 
 #include "live.h"
 #include "run.h"
+#include "ws/toaststore.h"
 #include "ws/file.h"
 #include "ws/tool.h"
 
@@ -45,7 +46,12 @@ enum metric {
 	M_ORACLE_BYTES,
 	M_ORACLE_LOST,
 	M_ORACLE_WAIT,
-	M_ORACLE_UP
+	M_ORACLE_UP,
+	M_TOAST_ABSENT,
+	M_TOAST_FETCHED,
+	M_TOAST_CHUNKS,
+	M_TOAST_PURGED,
+	M_TOAST_BYTES
 };
 
 #define ROWS_HELP "Row changes sent."
@@ -114,6 +120,16 @@ static const struct {
                        "Time spent waiting for the oracle's answers."},
 	[M_ORACLE_UP] = {WS_GAUGE, "walshadow_decode_oracle_available", "",
                      "0 while values wait for an oracle that is not there."},
+	[M_TOAST_ABSENT] = {WS_COUNTER, "walshadow_decode_toast_absent_total", "",
+                        "TOAST values of earlier transactions that are not known and were left out."},
+	[M_TOAST_FETCHED] = {WS_COUNTER, "walshadow_decode_toast_fetched_total", "",
+                         "TOAST values taken from the store."},
+	[M_TOAST_CHUNKS] = {WS_COUNTER, "walshadow_decode_toast_chunks_total", "",
+                        "TOAST chunks put into the store."},
+	[M_TOAST_PURGED] = {WS_COUNTER, "walshadow_decode_toast_purged_total", "",
+                        "TOAST chunks removed from the store."},
+	[M_TOAST_BYTES] = {WS_GAUGE, "walshadow_decode_toast_store_bytes", "",
+                       "Size of the TOAST store."},
 };
 
 _Static_assert(sizeof metrics / sizeof metrics[0] <=
@@ -174,6 +190,16 @@ ws_run_metrics(struct ws_run *r)
 	*r->m[M_ORACLE_UP] = !r->oracle_away;
 	/* From 2000-01-01 to 1970-01-01. */
 	*r->m[M_COMMIT_TIME] = s.commit_time ? (double)s.commit_time / 1e6 + 946684800 : 0;
+	*r->m[M_TOAST_ABSENT] = (double)s.toast_absent;
+	if (!r->toast)
+		return;
+	struct ws_toaststore_stats t;
+
+	ws_toaststore_get_stats(r->toast, &t);
+	*r->m[M_TOAST_FETCHED] = (double)t.fetched;
+	*r->m[M_TOAST_CHUNKS] = (double)t.chunks;
+	*r->m[M_TOAST_PURGED] = (double)t.purged;
+	*r->m[M_TOAST_BYTES] = (double)t.disk;
 }
 
 /* ---- input ---- */
@@ -252,6 +278,8 @@ close_run(struct ws_run *r)
 {
 	ws_decoder_free(r->dec);
 	ws_oracle_free(r->oracle);
+	ws_toaststore_close(r->toast);
+	free(r->spill);
 	ws_walreader_free(r->reader);
 	ws_walsrc_close(r->src);
 	ws_scratch_close(&r->scratch);

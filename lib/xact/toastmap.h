@@ -3,11 +3,12 @@
  *
  * Chunks of a value are written one after the other, before the row that points to them; a later
  * row of the transaction may point to them again (an UPDATE that leaves the column alone), so they
- * are kept, by position, until the transaction's end: 16 bytes a value and 8 a chunk. */
+ * are kept, by position, until the transaction's end: 24 bytes a value and 8 a chunk, in a file
+ * when they are many. */
 #ifndef WS_TOASTMAP_H
 #define WS_TOASTMAP_H
 
-#include "ws/mem.h"
+#include "bigarray.h"
 #include "ws/types.h"
 
 struct ws_toastval {
@@ -17,19 +18,26 @@ struct ws_toastval {
 };
 
 struct ws_toastmap {
-	struct ws_toastval *vals;
+	const char *dir; /* for what does not fit into memory; NULL: TMPDIR */
+	struct ws_bigarray vals, chunks;
 	uint32_t mask, used;
-	ws_lsn *chunks;
-	uint64_t n, cap;
+	uint64_t n; /* chunks */
 };
 
 void ws_toastmap_fini(struct ws_toastmap *m);
 /* Empties it, keeps a little memory. */
 void ws_toastmap_reset(struct ws_toastmap *m);
 /* The chunk seq of (rel, id) is in the record at lsn.  A value that begins again replaces its
- * predecessor.  False: the chunk does not follow. */
-bool ws_toastmap_add(struct ws_toastmap *m, ws_oid rel, ws_oid id, int32_t seq, ws_lsn at);
+ * predecessor.  1; 0: the chunk does not follow; -1. */
+int ws_toastmap_add(struct ws_toastmap *m, ws_oid rel, ws_oid id, int32_t seq, ws_lsn at,
+                    struct ws_err *err);
 /* NULL: not in the transaction. */
 const struct ws_toastval *ws_toastmap_find(const struct ws_toastmap *m, ws_oid rel, ws_oid id);
+
+static inline ws_lsn
+ws_toastmap_chunk(const struct ws_toastmap *m, const struct ws_toastval *v, uint32_t i)
+{
+	return ((const ws_lsn *)m->chunks.p)[v->first + i];
+}
 
 #endif

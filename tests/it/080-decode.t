@@ -88,6 +88,11 @@ major() {
   note "$OUT"
   run decrestart "$T/cat" "$db" "$T/a/pg_wal" "$start" 65536 20
   like "$OUT" '^restarts=' "$PG_MAJOR: and with little memory"
+  rm -rf "$T/store" && mkdir "$T/store"
+  run decrestart "$T/cat" "$db" "$T/a/pg_wal" "$start" 0 10 "$T/store"
+  like "$OUT" '^restarts=' "$PG_MAJOR: and with a TOAST store, after kills" || diag "$ERR"
+  ws-decode --catalog "$T/cat" --database "$db" -s "$start" --toast-store "$T/store" "$T/a/pg_wal" >"$T/small"
+  same_file "$T/small" "$T/stream" "$PG_MAJOR: the same with a TOAST store"
 }
 
 for_majors major

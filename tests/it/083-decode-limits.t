@@ -37,7 +37,7 @@ speculative() {
 }
 
 major() {
-  local out
+  local out first
   pg_init a
   pg_conf a autovacuum=off wal_keep_size=4GB max_wal_size=4GB
   pg_start a
@@ -58,6 +58,8 @@ major() {
         END LOOP;
       END \$\$"
   capture
+  first=$(pg_lsn a)
+  sql a "INSERT INTO b VALUES (3, repeat('y', 6000)), (4, repeat('z', 70000))"
   start=$(pg_lsn a)
   speculative
   end=$(pg_lsn a)
@@ -96,12 +98,21 @@ major() {
   rm -f "$T"/0000*.gz
 
   # Bad input.
-  sql a 'UPDATE b SET id = 2'
+  sql a 'UPDATE b SET id = 5 WHERE id = 3'
+  end=$(pg_lsn a)
+  sql a 'UPDATE b SET id = 2 WHERE id = 1'
   decode -s "$start" "$T/a/pg_wal" >/dev/null 2>"$T/err"
   is "$?" 3 'a TOAST value of an earlier transaction stops'
   like "$(tail -n 1 "$T/err")" 'public\.b, column v: .*reason=toast_missing' 'and says where'
   like "$(decode -s "$start" --toast-missing absent -F json "$T/a/pg_wal" | grep '"table":"b","new"')" '"new":\{"id":2\}' \
     'or is absent by option'
+  like "$(decode -s "$first" -e "$end" --toast-store "$T/store" -F json "$T/a/pg_wal" | grep '"new":{"id":5')" '"new":\{"id":5,"v":"y{6000}"\}' \
+    'or comes from a store'
+  like "$(decode -s "$start" -e "$end" --toast-store "$T/store" -F json "$T/a/pg_wal" | grep '"new":{"id":5')" '"new":\{"id":5,"v":"y{6000}"\}' \
+    'which keeps it'
+  status_is 3 'a value past --max-value' decode -s "$first" -e "$end" --max-value 64kB "$T/a/pg_wal"
+  like "$ERR" 'value of 70000 bytes.*--max-value.*reason=value_too_long' 'is refused'
+  status_is 2 'a bad --max-value' decode --max-value 12 "$T/a/pg_wal"
   status_is 2 'a database is needed' ws-decode --catalog "$T/cat" "$T/a/pg_wal"
   status_is 2 'a bad LSN' decode -s 0/Z "$T/a/pg_wal"
   status_is 2 'a bad size' decode -m 12x "$T/a/pg_wal"

@@ -287,21 +287,28 @@ toast_chunks(void **state)
 	assert_null(ws_toastmap_find(&m, 1, 1));
 	for (ws_oid id = 1; id <= 500; id++)
 		for (int seq = 0; seq < 3; seq++)
-			assert_true(ws_toastmap_add(&m, 7, id, seq, id * 100 + (unsigned)seq));
+			assert_int_equal(ws_toastmap_add(&m, 7, id, seq, id * 100 + (unsigned)seq, NULL), 1);
 	for (ws_oid id = 1; id <= 500; id++) {
 		const struct ws_toastval *v = ws_toastmap_find(&m, 7, id);
 
 		assert_int_equal(v->n, 3);
-		assert_int_equal(m.chunks[v->first + 2], id * 100 + 2);
+		assert_int_equal(ws_toastmap_chunk(&m, v, 2), id * 100 + 2);
 		assert_null(ws_toastmap_find(&m, 8, id));
 	}
 	/* A chunk that does not follow. */
-	assert_false(ws_toastmap_add(&m, 7, 500, 4, 1));
-	assert_false(ws_toastmap_add(&m, 7, 499, 3, 1));
-	assert_false(ws_toastmap_add(&m, 7, 9999, 1, 1));
+	assert_int_equal(ws_toastmap_add(&m, 7, 500, 4, 1, NULL), 0);
+	assert_int_equal(ws_toastmap_add(&m, 7, 499, 3, 1, NULL), 0);
+	assert_int_equal(ws_toastmap_add(&m, 7, 9999, 1, 1, NULL), 0);
 	/* Written again. */
-	assert_true(ws_toastmap_add(&m, 7, 3, 0, 5));
+	assert_int_equal(ws_toastmap_add(&m, 7, 3, 0, 5, NULL), 1);
 	assert_int_equal(ws_toastmap_find(&m, 7, 3)->n, 1);
+	/* More than is kept in memory. */
+	for (ws_oid id = 1; id <= 300000; id++)
+		for (int seq = 0; seq < 2; seq++)
+			assert_int_equal(ws_toastmap_add(&m, 8, id, seq, id * 10ull + (unsigned)seq, NULL), 1);
+	assert_true(m.vals.mapped && m.chunks.mapped);
+	for (ws_oid id = 1; id <= 300000; id++)
+		assert_int_equal(ws_toastmap_chunk(&m, ws_toastmap_find(&m, 8, id), 1), id * 10ull + 1);
 	ws_toastmap_reset(&m);
 	assert_null(ws_toastmap_find(&m, 7, 3));
 	ws_toastmap_fini(&m);

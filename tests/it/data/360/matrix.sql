@@ -1,0 +1,83 @@
+-- step: unchanged, values of the initial load
+UPDATE m_default SET n = n + 1 WHERE id <= 10;
+UPDATE m_full SET n = n + 1 WHERE id <= 10;
+UPDATE m_index SET n = n + 1 WHERE id <= 10;
+UPDATE k_default SET n = -n;
+UPDATE k_full SET n = -n;
+UPDATE k_index SET n = -n;
+-- step: unchanged, values of the stream
+CALL fill('m_default', 21, 40);
+CALL fill('m_full', 21, 40);
+CALL fill('m_index', 21, 40);
+UPDATE m_default SET n = n + 2 WHERE id BETWEEN 15 AND 35;
+UPDATE m_full SET n = n + 2 WHERE id BETWEEN 15 AND 35;
+UPDATE m_index SET n = n + 2 WHERE id BETWEEN 15 AND 35;
+INSERT INTO k_default SELECT noise(2100, g), noise(7000, g), g FROM generate_series(11, 20) g;
+INSERT INTO k_full SELECT noise(2100, g), noise(7000, g), g FROM generate_series(11, 20) g;
+INSERT INTO k_index SELECT noise(2100, g), noise(7000, g), g FROM generate_series(11, 20) g;
+UPDATE k_default SET n = n * 2;
+UPDATE k_full SET n = n * 2;
+UPDATE k_index SET n = n * 2;
+-- step: unchanged, the key changes
+UPDATE m_default SET id = id + 1000 WHERE id % 3 = 0;
+UPDATE m_full SET id = id + 1000 WHERE id % 3 = 0;
+UPDATE m_index SET id = id + 1000 WHERE id % 3 = 0;
+UPDATE k_default SET k = k || 'x' WHERE n % 4 = 0;
+UPDATE k_full SET k = k || 'x' WHERE n % 4 = 0;
+UPDATE k_index SET k = k || 'x' WHERE n % 4 = 0;
+UPDATE k_default SET k = 'short ' || n WHERE n % 6 = 0;
+UPDATE k_full SET k = 'short ' || n WHERE n % 6 = 0;
+UPDATE k_index SET k = 'short ' || n WHERE n % 6 = 0;
+-- step: changed, each column by itself
+UPDATE m_default SET inl = inl || '!' WHERE id % 10 = 1;
+UPDATE m_default SET pglz = pglz || '!' WHERE id % 10 = 2;
+UPDATE m_default SET lz4 = lz4 || '!' WHERE id % 10 = 4;
+UPDATE m_default SET ext = ext || '!' WHERE id % 10 = 5;
+UPDATE m_default SET extc = extc || '!' WHERE id % 10 = 7;
+UPDATE m_default SET extl = extl || '!' WHERE id % 10 = 8;
+UPDATE m_default SET b = b || '\x00' WHERE id % 10 = 0;
+UPDATE m_full SET inl = inl || '!' WHERE id % 10 = 1;
+UPDATE m_full SET pglz = pglz || '!' WHERE id % 10 = 2;
+UPDATE m_full SET lz4 = lz4 || '!' WHERE id % 10 = 4;
+UPDATE m_full SET ext = ext || '!' WHERE id % 10 = 5;
+UPDATE m_full SET extc = extc || '!' WHERE id % 10 = 7;
+UPDATE m_full SET extl = extl || '!' WHERE id % 10 = 8;
+UPDATE m_index SET inl = inl || '!' WHERE id % 10 = 1;
+UPDATE m_index SET pglz = pglz || '!' WHERE id % 10 = 2;
+UPDATE m_index SET lz4 = lz4 || '!' WHERE id % 10 = 4;
+UPDATE m_index SET ext = ext || '!' WHERE id % 10 = 5;
+UPDATE m_index SET extc = extc || '!' WHERE id % 10 = 7;
+UPDATE m_index SET extl = extl || '!' WHERE id % 10 = 8;
+UPDATE m_index SET a = a || 'x'::text, j = to_jsonb(ext) WHERE id % 10 = 9;
+UPDATE k_default SET v = v || '!' WHERE n % 8 = 0;
+UPDATE k_full SET v = v || '!' WHERE n % 8 = 0;
+UPDATE k_index SET v = v || '!' WHERE n % 8 = 0;
+-- step: from one column into another, to short and to NULL
+UPDATE m_default SET ext = extc, extc = ext WHERE id % 4 = 1;
+UPDATE m_default SET ext = 'short', extl = NULL WHERE id % 4 = 2;
+UPDATE m_index SET ext = extc, extc = ext WHERE id % 4 = 1;
+UPDATE m_index SET ext = 'short', extl = NULL WHERE id % 4 = 2;
+UPDATE m_full SET ext = extc, extc = ext WHERE id % 4 = 1;
+UPDATE m_default SET n = n + 1;
+UPDATE m_index SET n = n + 1;
+UPDATE m_full SET n = n + 1;
+-- step: deleted and inserted again
+DELETE FROM m_default WHERE id < 10;
+DELETE FROM m_index WHERE id < 10;
+DELETE FROM m_full WHERE id < 10;
+DELETE FROM k_default WHERE n % 5 = 0;
+DELETE FROM k_full WHERE n % 5 = 0;
+DELETE FROM k_index WHERE n % 5 = 0;
+CALL fill('m_default', 1, 5);
+CALL fill('m_index', 1, 5);
+CALL fill('m_full', 1, 5);
+UPDATE m_default SET n = 7 WHERE id < 10;
+UPDATE m_index SET n = 7 WHERE id < 10;
+UPDATE m_full SET n = 7 WHERE id < 10;
+-- step: the identity becomes another
+ALTER TABLE m_full REPLICA IDENTITY DEFAULT;
+UPDATE m_full SET n = n + 1;
+ALTER TABLE m_default REPLICA IDENTITY FULL;
+UPDATE m_default SET n = n + 1;
+ALTER TABLE m_default REPLICA IDENTITY DEFAULT;
+UPDATE m_default SET n = n + 1;
