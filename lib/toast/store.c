@@ -242,21 +242,20 @@ ts_del(struct ws_toaststore *s, struct ws_err *err)
 
 /* ---- opening ---- */
 
-/* What the file must hold by its own account: reading past its end would be a bus error. */
+/* Pages at the end that a transaction took and gave back were never written: the file may be
+ * shorter than its own account says.  It is made that long, so that a page which is missing, since
+ * somebody cut the file, is one of zeros, which LMDB refuses, and not a bus error. */
 static int
-check_length(struct ws_toaststore *s, struct ws_err *err)
+full_length(struct ws_toaststore *s, struct ws_err *err)
 {
 	char *path = ws_asprintf("%s/data.mdb", s->dir);
 	struct stat st;
 	int rc = stat(path, &st);
 
+	if (rc == 0 && st.st_size && (uint64_t)st.st_size < used(s))
+		rc = truncate(path, (off_t)used(s));
 	if (rc != 0)
 		ws_err_sys(err, "%s", path);
-	else if (st.st_size && (uint64_t)st.st_size < used(s))
-		rc = ws_err_op(err, "toast_store_corrupt",
-		               "%s: %lld bytes, but %llu are in use; remove the store and load the tables "
-		               "again",
-		               path, (long long)st.st_size, (unsigned long long)used(s));
 	free(path);
 	return rc;
 }
@@ -317,7 +316,7 @@ open_env(struct ws_toaststore *s, struct ws_err *err)
 	rc = mdb_env_open(s->env, s->dir, MDB_NOTLS | MDB_NORDAHEAD | MDB_NOMETASYNC, 0600);
 	if (rc)
 		return ts_fail(s, rc, err, "cannot open");
-	if (check_length(s, err) != 0)
+	if (full_length(s, err) != 0)
 		return -1;
 	mdb_reader_check(s->env, &dead);
 	if ((rc = mdb_txn_begin(s->env, NULL, 0, &txn)) != 0)
