@@ -290,7 +290,7 @@ run(int argc, const char **argv, struct ws_err *err)
 	return rc == 0 ? 0 : (int)err->status;
 }
 
-static const struct ws_tool tool = {"ws-backup", "", options, run};
+static const struct ws_tool tool = {"ws-backup", "[OPTION...]", options, run};
 
 int
 main(int argc, char **argv)

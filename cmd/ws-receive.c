@@ -164,7 +164,10 @@ slot_command(struct ws_pg_opts *c, struct ws_err *err)
 static int
 run(int argc, const char **argv, struct ws_err *err)
 {
-	struct ws_receive_opts o = {.state = opt.state ? opt.state : getenv("WALSHADOW_STATE"),
+	/* The environment's state directory is not meant where the output has a place of its own: its
+	 * positions are of its raw/. */
+	bool own = opt.dir || opt.output;
+	struct ws_receive_opts o = {.state = opt.state || own ? opt.state : getenv("WALSHADOW_STATE"),
 								.slot = opt.slot,
 								.synchronous = opt.synchronous,
 								.no_sync = opt.no_sync,
@@ -218,7 +221,7 @@ run(int argc, const char **argv, struct ws_err *err)
 int
 main(int argc, char **argv)
 {
-	static const struct ws_tool tool = {"ws-receive", "", options, run};
+	static const struct ws_tool tool = {"ws-receive", "[OPTION...]", options, run};
 
 	return ws_tool_main(&tool, argc, argv);
 }

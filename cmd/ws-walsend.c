@@ -27,7 +27,9 @@ static const struct poptOption options[] = {
 static int
 run(int argc, const char **argv, struct ws_err *err)
 {
-	struct ws_walsend_opts o = {.state = opt.state ? opt.state : getenv("WALSHADOW_STATE"),
+	/* Both directories named: nothing of the environment's state directory is served, nor its gate. */
+	bool own = opt.dir && opt.socketdir;
+	struct ws_walsend_opts o = {.state = opt.state || own ? opt.state : getenv("WALSHADOW_STATE"),
 								.port = 5432,
 								.no_gate = opt.no_gate,
 								.keepalive = 10};
@@ -67,7 +69,7 @@ run(int argc, const char **argv, struct ws_err *err)
 int
 main(int argc, char **argv)
 {
-	static const struct ws_tool tool = {"ws-walsend", "", options, run};
+	static const struct ws_tool tool = {"ws-walsend", "[OPTION...]", options, run};
 
 	return ws_tool_main(&tool, argc, argv);
 }
