@@ -160,9 +160,13 @@ consider(struct copy *c, struct copy_table *t, ws_oid oid, bool *found, struct w
 		return 0;
 	rc = o->route(o->arg, t->rel, t->root, &t->with_rows, err);
 	if (rc != 1) {
-		if (rc == 0 && o->ntables)
-			ws_warn("table %s.%s has no rule that replicates it", t->rel->nspname, t->rel->name);
-		return rc;
+		if (rc != 0 || !o->ntables)
+			return rc;
+		for (int i = 0; i < o->ntables; i++)
+			if (is_named(o->tables[i], t->rel))
+				return ws_err_usage(err, "table %s.%s has no rule that replicates it", t->rel->nspname, t->rel->name);
+		ws_warn("table %s.%s has no rule that replicates it", t->rel->nspname, t->rel->name);
+		return 0;
 	}
 	rc = is_loaded(c, oid, err);
 	if (rc == 1)
