@@ -197,10 +197,11 @@ cov:
 	@lcov --list $(O)/cov/lib.info
 	@genhtml --quiet --output-directory $(O)/cov/html $(O)/cov/lib.info
 
-# A source, a ClickHouse, the pipeline and a load; ONCE=1 stops everything at the end.
+# A source, a ClickHouse, the pipeline and a load; ONCE=1 stops everything at the end, STOP=1 what
+# an earlier one left running.
 demo: deps
 	@$(MAKE) --no-print-directory all
-	@O=$(O) scripts/demo $(if $(ONCE),--once) $(DEMO_ARGS)
+	@O=$(O) scripts/demo $(if $(ONCE),--once) $(if $(STOP),--stop) $(DEMO_ARGS)
 
 LIBEXEC      := $(filter-out $(O)/bin/walshadow,$(SCRIPTS))
 install: all

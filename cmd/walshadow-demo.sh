@@ -19,6 +19,7 @@ cmd_demo() {
     case $1 in
       --once) once=yes; shift ;;
       --stop) stop=yes; shift ;;
+      --*) [[ $# -ge 2 ]] || die 2 "demo: $1 is unknown or needs a value" ;;&
       --seconds) seconds=$2; shift 2 ;;
       --clients) clients=$2; shift 2 ;;
       --scale) scale=$2; shift 2 ;;
@@ -102,15 +103,21 @@ demo_tables() {
 
 # pgbench with a column added in the middle, and a line a second of what both sides say.
 demo_load() {
-  local seconds=$1 clients=$2 i bench tps
+  local seconds=$1 clients=$2 now start altered='' bench tps
   info "pgbench for $seconds s with $clients clients"
   pgbench -n -T "$seconds" -c "$clients" -h "$DEMO/run" -p "$PGPORT_DEMO" -U demo demo >"$DEMO/pgbench.log" 2>&1 &
   bench=$!
   printf '%8s %22s %22s %14s\n' second 'history rows (source)' 'history rows (CH)' 'lag (bytes)' >&2
-  for ((i = 1; i <= seconds; i++)); do
+  start=$SECONDS
+  while kill -0 $bench 2>/dev/null; do
     sleep 1
-    [[ $i -eq $((seconds / 2)) ]] && demo_psql -d demo -c "ALTER TABLE pgbench_accounts ADD COLUMN note text NOT NULL DEFAULT 'added under load'"
-    printf '%8s %22s %22s %14s\n' $i "$(demo_psql -d demo -c 'SELECT count(*) FROM pgbench_history')" \
+    now=$((SECONDS - start))
+    if [[ -z $altered && $now -ge $((seconds / 2)) ]]; then
+      demo_psql -d demo -c "ALTER TABLE pgbench_accounts ADD COLUMN note text NOT NULL DEFAULT 'added under load'"
+      info "added the column note to pgbench_accounts, with a default"
+      altered=yes
+    fi
+    printf '%8s %22s %22s %14s\n' $now "$(demo_psql -d demo -c 'SELECT count(*) FROM pgbench_history')" \
       "$(demo_ch 'SELECT count() FROM demo.public_pgbench_history FINAL WHERE _is_deleted = 0')" \
       "$(lag_bytes "$(demo_psql -d demo -c 'SELECT pg_current_wal_lsn()')" "$(pos_lsn ack.main)")" >&2
   done
@@ -162,7 +169,7 @@ Everything keeps running.  Look around:
   $BIN/ws-catalog list --state $STATE
   ls $STATE/raw $STATE/filtered
 Stop it and remove it:
-  $BIN/walshadow --state $STATE demo --stop
+  ${DEMO_STOP:-$BIN/walshadow --state $STATE demo --stop}
 EOF
 }
 
