@@ -133,10 +133,25 @@ check_source_resources() {
 check_source_rights() {
   local out
   out=$(source_sql "$DATABASE" -c "SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user")
-  [[ $out == t ]] || problem "the role has no REPLICATION attribute"
+  if [[ $out != t ]]; then
+    problem "the role has no REPLICATION attribute"
+  else
+    # pg_hba.conf has lines of its own for replication.
+    out=$(source_replication 2>&1) || problem "source, replication connection: $out"
+  fi
   out=$(source_sql "$DATABASE" -c "SELECT string_agg(c.oid::regclass::text, ', ') FROM pg_class c
     WHERE relkind IN ('r', 'p') AND relpersistence = 'p' AND oid >= 16384 AND NOT has_table_privilege(oid, 'SELECT')")
   [[ -z $out ]] || problem "the role may not SELECT from: $out"
+}
+
+source_replication() {
+  local source=${CONF[SOURCE]}
+  case $source in
+    *://*\?*) source+='&replication=true' ;;
+    *://*) source+='?replication=true' ;;
+    *) source+=' replication=true' ;;
+  esac
+  PGCONNECT_TIMEOUT=${PGCONNECT_TIMEOUT:-10} psql -wXAtq -d "$source" -c IDENTIFY_SYSTEM
 }
 
 # O2: a usable key is a non-deferrable primary key, USING INDEX, or FULL.
@@ -224,7 +239,7 @@ check_destination() {
     problem "destination $CH_URL: $out"
   else
     finding "destination: ClickHouse $out"
-    [[ ${out%%.*} -ge 23 ]] || problem "destination is ClickHouse $out; 23.2 or newer is needed (is_deleted of ReplacingMergeTree)"
+    [[ ${out%%.*} -ge 23 && ! $out =~ ^23\.1\. ]] || problem "destination is ClickHouse $out; 23.2 or newer is needed (is_deleted of ReplacingMergeTree)"
   fi
 }
 

@@ -11,10 +11,12 @@ die() {
   exit "$status"
 }
 
-# PostgreSQL refuses root, and nothing here needs it: started as root, go on as --user.
+# PostgreSQL refuses root, and nothing here needs it: started as root, go on as --user, else as the
+# owner of the state directory.
 become_user() {
   [[ $(id -u) -eq 0 ]] || return 0
-  [[ -n $RUN_USER ]] || die 2 "started as root: name an unprivileged user with --user"
+  [[ -n $RUN_USER || ! -d $STATE ]] || RUN_USER=$(stat -c %U "$STATE")
+  [[ -n $RUN_USER && $RUN_USER != root ]] || die 2 "started as root: name an unprivileged user with --user"
   id -u "$RUN_USER" >/dev/null 2>&1 || die 2 "no such user: $RUN_USER"
   exec setpriv --reuid="$RUN_USER" --regid="$(id -g "$RUN_USER")" --init-groups \
     env HOME="$(getent passwd "$RUN_USER" | cut -d: -f6)" "$BIN/walshadow" "$@"
@@ -92,7 +94,7 @@ source_sql() {
   local db=$1
   shift
   PGDATABASE=$db PGCONNECT_TIMEOUT=${PGCONNECT_TIMEOUT:-10} PGAPPNAME=walshadow \
-    psql -XAtq -v ON_ERROR_STOP=1 -d "${CONF[SOURCE]}" "$@"
+    psql -wXAtq -v ON_ERROR_STOP=1 -d "${CONF[SOURCE]}" "$@"
 }
 
 # Prints the pid of the supervisor of this state, if one is alive.
@@ -106,12 +108,13 @@ running_supervisor() {
 }
 
 # wait_until SECONDS WHAT COMMAND...: polls; dies with WHAT when the time is over, or at once when a
-# tool has stopped for an operator.
+# tool has stopped for an operator; a consumer that is not CONSUMER holds nothing up.
 wait_until() {
   local limit=$1 what=$2 start=$SECONDS file status
   shift 2
   until "$@"; do
     for file in "$STATE"/run/*.exit; do
+      [[ $file != */consumer.* || $file == */consumer.${CONSUMER:-}.exit ]] || continue
       read -r status _ 2>/dev/null <"$file" || continue
       [[ $status != 2 && $status != 3 ]] ||
         die "$status" "waiting for $what: $(basename "$file" .exit) has stopped: $(svc_last_error "$(basename "$file" .exit)")"

@@ -20,7 +20,7 @@ cmd_init() {
   init_backup
   wait_until "${CONF[INIT_TIMEOUT]:-600}" "the first capture of the shadow's catalogs" database_captured
   load_tables
-  wait_until 60 "consumer $CONSUMER" test -e "$STATE/pos/ack.$CONSUMER"
+  wait_until 60 "consumer $CONSUMER" consumer_pair_here
   info "consumer $CONSUMER of database $DATABASE is set up and running"
 }
 
@@ -92,7 +92,7 @@ init_kept() {
 init_backup() {
   [[ -e $STATE/pos/backup ]] && return 0
   tool_options ws-backup
-  "$BIN/ws-backup" -d "${CONF[SOURCE]}" --bindir "${CONF[BINDIR]}" "${OPTS[@]}" ||
+  PGDATABASE=$DATABASE "$BIN/ws-backup" -d "${CONF[SOURCE]}" --bindir "${CONF[BINDIR]}" "${OPTS[@]}" ||
     die $? "the base backup for the shadow failed"
 }
 
@@ -125,6 +125,12 @@ load_tables() {
   PGDATABASE=${CONF[DATABASE]} "$BIN/ws-copy" --consumer "$CONSUMER" -d "${CONF[SOURCE]}" "${copy[@]}" "$@" |
     "$BIN/ws-emit" --consumer "$CONSUMER" --load "${emit[@]}"
   status=("${PIPESTATUS[@]}")
+  # The end that gave a reason, not the one that only saw the other go.
+  [[ ${status[0]} != [23] ]] || die "${status[0]}" "the initial load failed at the source; run it again to go on"
   [[ ${status[1]} -eq 0 ]] || die "${status[1]}" "the initial load failed at the destination; run it again to go on"
   [[ ${status[0]} -eq 0 ]] || die "${status[0]}" "the initial load failed at the source; run it again to go on"
+}
+
+consumer_pair_here() {
+  [[ -e $STATE/pos/ack.$CONSUMER && (-e $STATE/run/consumer.$CONSUMER.pid || -e $STATE/consumer/$CONSUMER/paused) ]]
 }

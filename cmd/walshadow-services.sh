@@ -195,7 +195,9 @@ svc_last_error() {
       ;;
     *) files=("$STATE/log/$svc.log") ;;
   esac
-  tail -qn 200 "${files[@]}" 2>/dev/null | grep -E '(error|FATAL|PANIC):|"level":"error"' | tail -n 1
+  # What a standby says whenever it is stopped or not up yet is no error.
+  tail -qn 200 "${files[@]}" 2>/dev/null | grep -E '(error|FATAL|PANIC):|"level":"error"' |
+    grep -v -e 'due to administrator command' -e 'the database system is' | tail -n 1
 }
 
 # ---- the shadow and its kept copies ----
@@ -252,6 +254,7 @@ keep_due() {
 # that still runs, so that is asked of the process.
 keep_now() {
   local pid=${SVC_PID[shadow]} status
+  : >"$STATE/run/shadow.copying"
   kill -INT "$pid" 2>/dev/null
   wait_gone "$pid" "${CONF[STOP_TIMEOUT]:-60}" || { kill -KILL "$pid" 2>/dev/null; wait_gone "$pid" 60; }
   wait "$pid" 2>/dev/null
@@ -265,6 +268,7 @@ keep_now() {
     KEEP_AFTER=$((SECONDS + 10))
   fi
   svc_start shadow
+  rm -f "$STATE/run/shadow.copying"
 }
 
 # ---- the loop ----
@@ -281,7 +285,7 @@ cmd_run() {
   trap 'services_hup' HUP
   printf '%s\n' $$ >"$STATE/run/supervisor.pid"
   conf_load "$STATE/walshadow.conf"
-  rm -f "$STATE"/run/*.pipe "$STATE"/run/*.exit "$STATE"/run/*.restarts
+  rm -f "$STATE"/run/*.pipe "$STATE"/run/*.exit "$STATE"/run/*.restarts "$STATE"/run/*.copying
   orphans_end
   while [[ -z $STOPPING ]]; do
     for svc in $(svc_list); do

@@ -17,8 +17,12 @@ service_line() {
   local svc=$1 pid state restarts=0 status when
   read -r pid 2>/dev/null <"$STATE/run/$svc.pid" || pid=
   read -r restarts 2>/dev/null <"$STATE/run/$svc.restarts" || restarts=0
-  if [[ -n $pid ]] && kill -0 "$pid" 2>/dev/null; then
+  if [[ -e $STATE/run/$svc.copying ]] && running_supervisor >/dev/null; then
+    state="stopped for a copy of it"
+  elif [[ -n $pid ]] && kill -0 "$pid" 2>/dev/null; then
     state="running pid=$pid"
+  elif [[ $svc == consumer.* && -e $STATE/consumer/${svc#consumer.}/paused && $(cat "$STATE/run/$svc.exit" 2>/dev/null) != [23]\ * ]]; then
+    state=paused
   elif read -r status when 2>/dev/null <"$STATE/run/$svc.exit"; then
     case $status in
       2 | 3) state="FAILED status=$status at=$when" ;;
@@ -27,8 +31,6 @@ service_line() {
         [[ $svc == consumer.* && -e $STATE/consumer/${svc#consumer.}/paused ]] && state=paused
         ;;
     esac
-  elif [[ $svc == consumer.* && -e $STATE/consumer/${svc#consumer.}/paused ]]; then
-    state=paused
   else
     state="not started"
   fi
@@ -43,14 +45,14 @@ service_line() {
     [[ $(metric "ws-decode.${svc#consumer.}" walshadow_decode_oracle_available) != 0 ]] ||
       printf '%-18s    ws-decode: waiting for the oracle\n' ''
   fi
-  [[ $state == running* && $restarts -eq 0 ]] && return
+  [[ $state == stopped* || $state == 'not started' || $state == paused || $state == running* && $restarts -eq 0 ]] && return
   local last
   last=$(svc_last_error "$svc")
   [[ -z $last ]] || printf '%-18s   %s\n' '' "$last"
 }
 
 cmd_status() {
-  local pid svc name db captured sent ack floor source received
+  local pid svc name db captured sent ack floor source received lsn shown=' '
   [[ -e $STATE/walshadow.conf ]] || die 2 "$STATE is not set up; run: walshadow --state $STATE init"
   conf_load "$STATE/walshadow.conf"
   if pid=$(running_supervisor); then
@@ -60,20 +62,25 @@ cmd_status() {
   fi
   for svc in $(svc_list); do service_line "$svc"; done
   received=$(pos_lsn received)
-  source=$(PGCONNECT_TIMEOUT=3 source_sql postgres -c "SELECT CASE WHEN pg_is_in_recovery()
+  # A consumer's database is one that the role is let into.
+  for name in $(consumers); do conf_of_consumer "$name" && break; done
+  source=$(PGCONNECT_TIMEOUT=3 source_sql "${CONF[DATABASE]:-postgres}" -c "SELECT CASE WHEN pg_is_in_recovery()
     THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END" 2>/dev/null)
   printf '\n%-18s %-18s %12s\n' position lsn 'lag (bytes)'
   printf '%-18s %-18s %12s\n' source "${source:-unreachable}" ''
   printf '%-18s %-18s %12s\n' received "${received:--}" "$(lag_bytes "$source" "$received")"
   for name in filtered shadow.replay; do
-    printf '%-18s %-18s %12s\n' "$name" "$(pos_lsn "$name")" "$(lag_bytes "$received" "$(pos_lsn "$name")")"
+    lsn=$(pos_lsn "$name")
+    printf '%-18s %-18s %12s\n' "$name" "${lsn:--}" "$(lag_bytes "$received" "$lsn")"
   done
   for name in $(consumers); do
     conf_of_consumer "$name"
     db=${CONF[DATABASE_OID]:-}
     captured=$(pos_lsn "captured.$db") sent=$(pos_lsn "sent.$name")
     ack=$(pos_lsn "ack.$name") floor=$(pos_lsn "floor.$name")
-    printf '%-18s %-18s %12s\n' "captured.$db" "${captured:--}" "$(lag_bytes "$received" "$captured")"
+    [[ $shown == *" $db "* ]] ||
+      printf '%-18s %-18s %12s\n' "captured.$db" "${captured:--}" "$(lag_bytes "$received" "$captured")"
+    shown+="$db "
     printf '%-18s %-18s %12s\n' "sent.$name" "${sent:--}" "$(lag_bytes "$received" "$sent")"
     printf '%-18s %-18s %12s' "ack.$name" "${ack:--}" "$(lag_bytes "$received" "$ack")"
     printf '  lag %s s\n' "$(metric "ws-emit.$name" walshadow_emit_lag_seconds || printf -- '-')"

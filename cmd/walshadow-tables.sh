@@ -5,7 +5,7 @@ add_options() {
   CONSUMER=main TABLES=()
   while [[ $# -gt 0 ]]; do
     case $1 in
-      --consumer) CONSUMER=${2:?--consumer needs a name}; shift 2 ;;
+      --consumer) [[ $# -ge 2 ]] || die 2 "$1 needs a value"; CONSUMER=$2; shift 2 ;;
       --consumer=*) CONSUMER=${1#*=}; shift ;;
       -*) die 2 "unknown option $1; try --help" ;;
       *) TABLES+=("$1"); shift ;;
@@ -88,7 +88,9 @@ cmd_remove() {
   local file=${CONF[WS_EMIT_ROUTES]:-$STATE/routes} table
   for table in "${TABLES[@]}"; do
     [[ $table == *.* ]] || table=public.$table
+    "$BIN/ws-catalog" show --database "${CONF[DATABASE_OID]}" "$table" >/dev/null 2>&1 || warn "there is no table $table now"
     { printf '%s\n' "exclude $table"; [[ -e $file ]] && cat "$file"; } >"$file.tmp"
+    [[ ! -e $file ]] || chmod --reference="$file" "$file.tmp"
     "$BIN/ws-emit" --check-routes --routes "$file.tmp" || die 2 "the routes would not be valid; nothing was changed"
     sync "$file.tmp" && mv "$file.tmp" "$file"
   done
