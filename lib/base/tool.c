@@ -12,7 +12,7 @@
 #include "ws/mem.h"
 #include "ws/tool.h"
 
-static volatile sig_atomic_t got_stop, got_hup;
+static volatile sig_atomic_t got_stop, got_hup, wants_hup;
 static int signal_pipe[2] = {-1, -1};
 static struct ws_metrics *metrics;
 static bool quiet;
@@ -26,8 +26,11 @@ on_signal(int sig)
 		got_hup = 1;
 	else
 		got_stop = 1;
-	ssize_t r = write(signal_pipe[1], "", 1);
-	(void)r;
+	/* A tool that never takes a HUP would find the pipe readable for ever. */
+	if (sig != SIGHUP || wants_hup) {
+		ssize_t r = write(signal_pipe[1], "", 1);
+		(void)r;
+	}
 	errno = e;
 }
 
@@ -42,6 +45,7 @@ ws_tool_take_hup(void)
 {
 	char junk[64];
 
+	wants_hup = 1;
 	if (!got_hup)
 		return false;
 	got_hup = 0;
