@@ -49,7 +49,14 @@ need_state(struct ws_err *err)
 
 	if (!state && env)
 		state = ws_strdup(env);
-	return state ? 0 : ws_err_usage(err, "no state directory: use --state or WALSHADOW_STATE");
+	if (!state)
+		return ws_err_usage(err, "no state directory: use --state or WALSHADOW_STATE");
+	/* The shadow's socket is named by it, which libpq takes for a host when it is relative. */
+	char *whole = realpath(state, NULL);
+
+	if (whole)
+		state = whole;
+	return 0;
 }
 
 /* ---- the history, one database, one position ---- */

@@ -128,12 +128,15 @@ run(int argc, const char **argv, struct ws_err *err)
 	struct stat st;
 	double interval;
 	char *raw = NULL, *received = NULL;
+	const char *input;
 
 	/* `--stats INPUT`: popt takes the next word for the option's value. */
 	if (opt_stats && opt_stats != no_stats && strcmp(opt_stats, "json")) {
 		if (argc)
 			return ws_err_usage(err, "--stats is plain or json, not %s", opt_stats), WS_EUSAGE;
-		argv = (const char **)&opt_stats;
+		input = opt_stats;
+		opt_stats = NULL;
+		argv = &input;
 		argc = 1;
 	}
 	if (check_usage(argc, &interval, err) != 0)
