@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "live.h"
+#include "ws/file.h"
 #include "ws/mem.h"
 #include "ws/tool.h"
 
@@ -22,9 +23,17 @@ ws_live_open(struct ws_live *l, const char *state, const char *consumer, ws_oid 
              struct ws_err *err)
 {
 	char *pos = ws_asprintf("%s/pos", state), *sent = ws_asprintf("%s/sent.%s", pos, consumer);
+	char *dir = ws_asprintf("%s/consumer/%s", state, consumer), *lock = ws_asprintf("%s/decode.lock", dir);
 	int rc = -1;
 
 	memset(l, 0, sizeof *l);
+	l->inotify = -1;
+	/* floor.NAME and read.NAME have one writer. */
+	l->lock = ws_mkdir_p(dir, 0700, err) == 0 ? ws_lock_file(lock, err) : -1;
+	free(lock);
+	free(dir);
+	if (l->lock < 0)
+		goto out;
 	l->captured_path = ws_asprintf("%s/captured.%u", pos, db);
 	l->ack_path = ws_asprintf("%s/ack.%s", pos, consumer);
 	l->floor_path = ws_asprintf("%s/floor.%s", pos, consumer);
@@ -37,6 +46,7 @@ ws_live_open(struct ws_live *l, const char *state, const char *consumer, ws_oid 
 	}
 	if (ws_pos_read(l->ack_path, &l->ack, err) >= 0 && ws_pos_read(sent, &l->published, err) >= 0)
 		rc = 0;
+out:
 	free(sent);
 	free(pos);
 	return rc;
@@ -45,13 +55,16 @@ ws_live_open(struct ws_live *l, const char *state, const char *consumer, ws_oid 
 void
 ws_live_close(struct ws_live *l)
 {
-	if (l->inotify >= 0 && l->captured_path)
+	if (l->inotify >= 0)
 		close(l->inotify);
 	free(l->captured_path);
 	free(l->ack_path);
 	free(l->floor_path);
 	free(l->read_path);
+	if (l->lock >= 0)
+		close(l->lock);
 	memset(l, 0, sizeof *l);
+	l->lock = -1;
 }
 
 int

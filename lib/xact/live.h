@@ -14,6 +14,7 @@ struct ws_live {
 	uint64_t floor_us, read_us, ack_us; /* of the last write or look */
 	struct ws_floorq floors;
 	int inotify; /* -1: polled */
+	int lock;    /* consumer/NAME/decode.lock, for life */
 	/* What a floor relies on is made durable before it is written. */
 	int (*before_floor)(void *arg, struct ws_err *err);
 	void *arg;

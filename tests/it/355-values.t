@@ -80,7 +80,7 @@ R
     "1|['a','q\"b']|['1','x\\\\y']|{'a':NULL,'b':'2'}|1.2.3.4|1234.5|18446744073709551615;2|[]|[]|{}|255.255.255.255|-0.01|0;" \
     'Map, IPv4, Decimal, UInt64'
   is "$(both enc 't, a, f, p')" '1|€ ü|['"'"'ä,"'"'"',NULL]|grün|(1,ß);2|plain|[]|b|\N;' 'WIN1252 comes out in UTF-8'
-  like "$(cat "$S/metrics/ws-emit.main.prom")" 'walshadow_emit_unfit_values_total 16' 'what a policy changed is counted'
+  ok 'what a policy changed is counted' wait_for -t 20 -m 'the metrics' grep -q '^walshadow_emit_unfit_values_total 16$' "$S/metrics/ws-emit.main.prom"
   pg_to_ch_compare src/d public.chosen d.public_chosen
   pg_to_ch_compare src/d public.texted d.public_texted
   sql src/d 'ALTER TABLE chosen ADD mm money DEFAULT 7, ADD hh hstore DEFAULT $$k=>v$$' "INSERT INTO chosen VALUES (300, '', '', '1.1.1.1', 2, '3', 4, 'a=>b')" \
