@@ -61,6 +61,24 @@ types_changed(struct ws_ddl *g, const struct ws_boundary_ids *ids, struct ws_err
 	return 0;
 }
 
+/* Did a composite type that was there before change?  Its attributes are a relation's; its row in
+ * pg_type stays as it is. */
+static int
+composites_changed(struct ws_ddl *g, const ws_oid *oids, size_t n, struct ws_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		struct ws_rel *before = NULL;
+
+		rc = ws_cathist_rel(g->d->o.cat, g->d->o.db, oids[i], g->start, &before, err);
+		if (rc == 1 && before->kind != 'c')
+			rc = 0;
+		ws_rel_free(before);
+	}
+	return rc;
+}
+
 /* Relations that the commit changed.  A change of types concerns tables without an entry of their
  * own: all are compared then. */
 static int
@@ -79,9 +97,11 @@ collect(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_err *err)
 		return -1;
 	for (size_t i = 0; i < n; i++)
 		add_rel(g, oids[i]);
-	free(oids);
 	if (rc == 0)
-		return 0;
+		rc = composites_changed(g, oids, n, err);
+	free(oids);
+	if (rc <= 0)
+		return rc;
 	size_t changed = g->nrels;
 
 	if (ws_cathist_list(d->o.cat, d->o.db, g->start, &oids, &n, err) != 0)

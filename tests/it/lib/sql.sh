@@ -209,7 +209,7 @@ stops_all() {
   stops emit key_text_changed 'a composite of a key changes' 'CREATE TYPE stop.r AS (x int)' 'CREATE TABLE stop.er (k stop.r PRIMARY KEY, v int)' \
     "INSERT INTO stop.er VALUES ('(1)', 1)" 'ALTER TYPE stop.r ADD ATTRIBUTE y int' || return
   resume 'the table with that key excluded' 'exclude stop.er'
-  sql src/app 'DROP TABLE stop.el, stop.ec, stop.er'
+  sql src/app 'DROP TABLE stop.el, stop.ec, stop.er' 'DROP TYPE stop.r, stop.c, stop.e'
   STEP='after all stops'
   drained && compare_tables '^stop$'
 }
