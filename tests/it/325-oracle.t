@@ -33,7 +33,7 @@ whole() {
     "UPDATE t SET o = (id + 100)::text::odd, p = ROW('99', '\"') WHERE id < 500" 'DELETE FROM t WHERE id % 7 = 0'
   ok 'the stream is acknowledged' pipe_drain src
   same one 'and has the same text'
-  like "$(grep ^walshadow_decode_oracle_values_total "$S/metrics/ws-decode.main.prom")" ' [1-9]' 'which the metrics count'
+  ok 'which the metrics count' wait_for -t 20 -m 'the metrics' grep -q '^walshadow_decode_oracle_values_total [1-9]' "$S/metrics/ws-decode.main.prom"
   is "$(ch "SELECT count() FROM one.public_t FINAL WHERE o = '2500!' AND p = '(55!,)'")" 1 'it is the output function that made it'
 
   ok 'a consumer of another database' pipe_init src/two --consumer second || return
@@ -75,7 +75,7 @@ whole() {
   like "$ERR" 'column a of type aclitem\[\].*reason=type_unsupported' 'but refused'
 
   sql src/one "INSERT INTO t VALUES (80000, '1')"
-  failed() { walshadow status | grep -q 'consumer.main .*FAILED status=3'; }
+  failed() { [[ $(walshadow status 2>&1) =~ consumer.main\ .*FAILED\ status=3 ]]; }
   wait_for -t 30 -m 'the stop' failed
   like "$(walshadow status 2>&1)" 'a value of type public.odd in the row at .*reason=oracle_value' 'a value without text stops its consumer, with the reason'
   sql src/two "INSERT INTO t VALUES (80000, '9')"

@@ -114,7 +114,6 @@ destination_down() {
   ok 'status shows why' wait_for -t 10 status_refused
   ok 'and it keeps trying' pipe_pid emit.main
   damaged_raw
-  ch_start ch
   ok 'all arrives when it is back' pipe_drain up
   pipe_compare up postgres
   ok 'it stops' pipe_stop
@@ -133,6 +132,7 @@ damaged_raw() {
   at=$(LC_ALL=C grep -obUa damaged_row "$file" | tail -n 1 | cut -d: -f1)
   ok 'a row to damage' test -n "$at"
   flip "$file" "$at"
+  ch_start ch
   pipe_start
   ok 'damaged WAL stops the consumer' wait_for -t 30 status_failed
   like "$(tail -n 1 "$S/log/decode.main.log")" '[0-9A-F]+/[0-9A-F]+.*reason=wal_corrupt' 'where, and the reason'
