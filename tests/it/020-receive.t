@@ -113,7 +113,9 @@ test_major() {
   pg_stop src
   cmp_is $(($(now_ms) - i)) -lt 5000 'the fast shutdown is not held up'
   wait_exit rcv
-  is "$STATUS" 4 'a shutdown in order ends --no-loop with 4'
+  # Seldom the connection breaks before the server's goodbye is read: that end is unknown, and temporary.
+  [ "$STATUS" = 4 ] || note "the end of the shutdown was not seen: $(tail -n 3 "$T/rcv.err")"
+  like "$STATUS" '^[14]$' 'a shutdown ends --no-loop with 4, or 1 when its end was not seen'
   same_wal "$T/st/raw" src 'the shutdown checkpoint is there'
   pg_start src
   receive rcv --no-loop

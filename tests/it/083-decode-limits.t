@@ -43,7 +43,7 @@ major() {
   pg_start a
   C=$(pg_conninfo a)
   DB=$(sql a 'SELECT oid FROM pg_database WHERE datname = current_database()')
-  rm -rf "$T/cat"
+  rm -rf "$T/cat" "$T/store"
   sql a "CREATE TABLE m (id int, v text); CREATE TABLE s (id int); CREATE TABLE b (id int PRIMARY KEY, v text);
     ALTER TABLE b ALTER v SET STORAGE EXTERNAL;
     INSERT INTO b VALUES (1, repeat('x', 5000));
