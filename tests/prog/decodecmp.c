@@ -13,10 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/prog/unchanged.h"
 #include "ws/change.h"
 #include "ws/log.h"
-
-#define UNCHANGED "unchanged-toast-datum"
 
 static struct ws_buf text;
 static FILE *expected;
@@ -149,37 +148,6 @@ print(const struct ws_change *c, const struct ws_change_reader *reader)
 	}
 }
 
-/* A quoted literal, or a bare word. */
-static const char *
-skip_literal(const char *p)
-{
-	if (*p != '\'') {
-		while (*p && *p != ' ')
-			p++;
-		return p;
-	}
-	for (p++; *p; p++)
-		if (*p == '\'' && *++p != '\'')
-			break;
-	return p;
-}
-
-static bool
-matches(const char *want, const char *have)
-{
-	while (*want) {
-		if (!strncmp(want, UNCHANGED, strlen(UNCHANGED)) &&
-		    strncmp(have, UNCHANGED, strlen(UNCHANGED)) != 0) {
-			want += strlen(UNCHANGED);
-			have = skip_literal(have);
-			nfilled++;
-		} else if (*want++ != *have++) {
-			return false;
-		}
-	}
-	return !*have;
-}
-
 static bool
 next_expected(void)
 {
@@ -276,7 +244,7 @@ compare_line(const struct ws_change *c, const struct ws_change_reader *reader)
 		printf("line %ld: PostgreSQL has no more, ws-decode: %.2000s\n", nlines, have);
 		return -1;
 	}
-	if (matches(line, have))
+	if (unchanged_matches(line, have, &nfilled))
 		return 0;
 	printf("line %ld differs\n PostgreSQL: %.2000s\n  ws-decode: %.2000s\n", nlines, line, have);
 	return -1;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNCHANGED "unchanged-toast-datum"
+#include "tests/prog/unchanged.h"
 
 struct block { /* BEGIN to COMMIT, or one line outside */
 	char **line;
@@ -276,31 +276,6 @@ is_empty(const struct block *b)
 	return b->n == 0 || (b->n == 2 && is(b->line[0], "BEGIN ") && is(b->line[1], "COMMIT "));
 }
 
-static const char *
-skip_literal(const char *p)
-{
-	if (*p != '\'')
-		return p + strcspn(p, " ");
-	for (p++; *p; p++)
-		if (*p == '\'' && *++p != '\'')
-			break;
-	return p;
-}
-
-static bool
-matches(const char *want, const char *have)
-{
-	while (*want) {
-		if (is(want, UNCHANGED) && !is(have, UNCHANGED)) {
-			want += strlen(UNCHANGED);
-			have = skip_literal(have);
-		} else if (*want++ != *have++) {
-			return false;
-		}
-	}
-	return !*have;
-}
-
 static int
 compare(const struct block *want, const struct block *have)
 {
@@ -311,7 +286,7 @@ compare(const struct block *want, const struct block *have)
 				   *h = i < have->n ? have->line[i] : "(no more)";
 
 		nlines++;
-		if (matches(w, h))
+		if (unchanged_matches(w, h, NULL))
 			continue;
 		printf("%s, line %zu differs\n PostgreSQL: %.1500s\n  ws-decode: %.1500s\n",
 			   want->n ? want->line[0] : have->line[0], i + 1, w, h);
