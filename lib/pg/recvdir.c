@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "recvdir.h"
+#include "ws/file.h"
 #include "ws/lsn.h"
 #include "ws/mem.h"
 
@@ -117,6 +118,32 @@ recvdir_compare(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, const
 		ws_err_sys(err, "%s: cannot read the segment of " WS_LSN_FMT, dir, WS_LSN_ARG(lsn));
 	close(fd);
 	*diff = lsn + same;
+	return rc;
+}
+
+int
+recvdir_finish(const char *dir, uint32_t segsize, struct ws_pos end, bool sync, struct ws_err *err)
+{
+	char name[WS_WALNAME_MAX];
+	bool partial;
+	int rc = 0, fd = recvdir_open(dir, segsize, end.tli, end.lsn - 1, O_RDONLY, &partial);
+
+	ws_seg_name(name, end.tli, end.lsn - 1, segsize);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : ws_err_sys(err, "%s/%s: cannot open", dir, name);
+	if (sync && fsync(fd) != 0)
+		rc = ws_err_sys(err, "%s/%s: cannot fsync", dir, name);
+	close(fd);
+	if (rc != 0 || !partial || (end.lsn & (segsize - 1)))
+		return rc;
+	char *final = ws_asprintf("%s/%s", dir, name), *path = ws_asprintf("%s.partial", final);
+
+	if (rename(path, final) != 0)
+		rc = ws_err_sys(err, "%s: cannot rename to %s", path, final);
+	else if (sync)
+		rc = ws_fsync_path(dir, err);
+	free(final);
+	free(path);
 	return rc;
 }
 

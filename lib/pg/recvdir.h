@@ -17,6 +17,10 @@ recvdir_open(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, int flag
  * at *diff (a file that is too short differs where it ends); -1: cannot be read. */
 int recvdir_compare(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, const uint8_t *p,
 					size_t n, ws_lsn *diff, struct ws_err *err);
+/* Bytes below end are right: the segment of the last of them becomes durable (with sync), and a full
+ * one gets its final name, which a kill may have left undone.  No such segment is no error. */
+int recvdir_finish(const char *dir, uint32_t segsize, struct ws_pos end, bool sync,
+				   struct ws_err *err);
 /* Cuts the partial segment that holds lsn there. */
 int recvdir_cut(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, struct ws_err *err);
 

@@ -101,28 +101,32 @@ sync_now(struct recvout *o, struct ws_err *err)
 	return announce(o, ws_walwriter_synced(o->w).lsn, err);
 }
 
-/* The kept bytes agree up to their end.  After a kill some may be in the page cache only. */
+/* The kept bytes agree up to their end.  After a kill some may be in the page cache only, and a full
+ * segment without its name. */
 static int
 compared(struct recvout *o, struct ws_err *err)
 {
 	ws_lsn end = o->kept;
-	bool partial;
 
 	o->kept = 0;
 	if (o->end == 0)
 		return 0;
-	if (!o->o.no_sync && end > o->received) {
-		int fd = recvdir_open(o->dir, o->o.cluster.segsize, o->tli, end - 1, O_RDONLY, &partial);
-
-		if (fd < 0 || fsync(fd) != 0) {
-			ws_err_sys(err, "%s: cannot fsync the segment of " WS_LSN_FMT, o->dir, WS_LSN_ARG(end));
-			if (fd >= 0)
-				close(fd);
-			return -1;
-		}
-		close(fd);
-	}
+	if (recvdir_finish(o->dir, o->o.cluster.segsize, (struct ws_pos){o->tli, end}, !o->o.no_sync,
+					   err) != 0)
+		return -1;
 	return announce(o, end, err);
+}
+
+/* Is the segment that ends what is kept still a growing one? */
+static bool
+kept_grows(const struct recvout *o)
+{
+	bool partial;
+	int fd = recvdir_open(o->dir, o->o.cluster.segsize, o->tli, o->kept - 1, O_RDONLY, &partial);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 && partial;
 }
 
 static int
@@ -132,7 +136,7 @@ differs(struct recvout *o, ws_lsn at, struct ws_err *err)
 	ws_lsn seg = ws_seg_start(o->kept - 1, o->o.cluster.segsize);
 
 	/* Never announced, and in the growing file: a crash tore it, the server's bytes stand. */
-	if (o->pos_path && at >= durable && at > seg && (o->kept & (o->o.cluster.segsize - 1)) != 0) {
+	if (o->pos_path && at >= durable && at >= seg && kept_grows(o)) {
 		ws_warn("bytes written but not received yet differ from the server's, cut: lsn=" WS_LSN_FMT
 				" bytes=%llu",
 				WS_LSN_ARG(at), (unsigned long long)(o->kept - at));

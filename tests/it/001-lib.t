@@ -6,7 +6,7 @@
 must_fail() {
   local count=$TAP_COUNT failed=$TAP_FAILED got regex=$1 desc=$2
   shift 2
-  "$@" >"$T/mf" 2>&1
+  WS_FAILURES='' "$@" >"$T/mf" 2>&1
   got=$(cat "$T/mf")
   TAP_COUNT=$count TAP_FAILED=$failed
   like "$got" "not ok .*$regex" "$desc"

@@ -11,7 +11,7 @@ inner() {
 
 watched() {
   inner
-  TMPDIR=$T/tmp WS_TIMEOUT=$1 run "$TOP/tests/watch" "$T/inner.t"
+  WS_FAILURES='' WS_TIMES='' TMPDIR=$T/tmp WS_TIMEOUT=$1 run "$TOP/tests/watch" "$T/inner.t"
 }
 
 left() { compgen -G "$T/tmp/wsit-*"; }
@@ -57,7 +57,7 @@ EOT
 plain() {
   printf 'trap "" TERM INT\nread -r _ <>%q\n' "$T/fifo" >"$T/plain.t"
   mkfifo "$T/fifo"
-  WS_TIMEOUT=1 run "$TOP/tests/watch" "$T/plain.t"
+  WS_FAILURES='' WS_TIMES='' WS_TIMEOUT=1 run "$TOP/tests/watch" "$T/plain.t"
   is "$STATUS" 124 'a test that ignores signals is ended'
   like "$ERR" 'plain.t is not done after 1 s' 'and named'
 }

@@ -7,11 +7,14 @@ SEED=${WS_SEED:-$$}
 RANDOM=$SEED
 note "seed $SEED (WS_SEED repeats it)"
 
-# same_wal DIR SERVER DESC: every byte in DIR is the server's; and there is something.
+# same_wal DIR SERVER DESC: every byte in DIR is the server's, only the newest segment is a growing
+# one; and there is something.
 same_wal() {
-  local f name n=0 bad=
+  local f name n=0 bad='' last
+  for last in "$1"/0*[0-9A-F] "$1"/0*.partial; do :; done
   for f in "$1"/0*; do
     name=$(basename "$f" .partial)
+    [ "$f" = "${f%.partial}" ] || [ "$f" = "$last" ] || bad+=" ${f##*/}"
     [[ $name != *.history ]] || continue
     n=$((n + 1))
     cmp -s -n "$(stat -c %s "$f")" "$f" "$T/$2/pg_wal/$name" || bad+=" $name"
@@ -80,6 +83,29 @@ test_major() {
   ok 'the rest of a switched segment comes' wait_for caught_up
   stop rcv
   is "$STATUS" 0 'TERM ends it in order'
+  local whole zeros=$((size << 20 > 4 << 20 ? 4 << 20 : 40000))
+  whole=$(find "$T/st/raw" -name '0*[0-9A-F]' | sort | tail -n 1)
+  # Killed before the full segment had its name; then also torn where it was not announced.
+  mv "$whole" "$whole.partial"
+  receive rcv
+  load 10
+  ok 'a full segment without its name gets it' wait_for caught_up
+  same_wal "$T/st/raw" src 'the same bytes, and no growing segment before others'
+  stop rcv
+  sql src 'SELECT pg_switch_wal()' >/dev/null
+  receive rcv
+  wait_for caught_up
+  stop rcv
+  whole=$(find "$T/st/raw" -name '0*[0-9A-F]' | sort | tail -n 1)
+  rm -f "$T/st/raw"/*.partial
+  mv "$whole" "$whole.partial"
+  head -c "$zeros" /dev/zero | tr '\0' 'Z' | dd of="$whole.partial" conv=notrunc status=none
+  i=${whole##*/}
+  printf '1 %s\n' "$(lsn_text $((((16#${i:8:8}) << 32) + (16#${i:16}) * (size << 20))))" >"$T/st/pos/received"
+  receive rcv
+  ok 'one that a crash tore is healed' wait_for caught_up
+  same_wal "$T/st/raw" src 'with the right bytes and its name'
+  stop rcv
   receive rcv
   load 100
   ok 'and goes on at the boundary' wait_for caught_up

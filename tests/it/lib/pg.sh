@@ -188,8 +188,13 @@ pg_lsn() { sql "$1" 'SELECT pg_current_wal_lsn()'; }
 # lsn_num LSN: as a number.
 lsn_num() { echo $(((16#${1%/*} << 32) + 16#${1#*/})); }
 
+lsn_text() { printf '%X/%X\n' $(($1 >> 32)) $(($1 & 0xFFFFFFFF)); }
+
 # lsn_ge A B: is A at or past B?
-lsn_ge() { [ -n "$1" ] && [ -n "$2" ] && [ "$(lsn_num "$1")" -ge "$(lsn_num "$2")" ]; }
+lsn_ge() {
+  [ -n "$1" ] && [ -n "$2" ] &&
+    (((16#${1%/*} << 32) + 16#${1#*/} >= (16#${2%/*} << 32) + 16#${2#*/}))
+}
 
 # pos_lsn FILE: the LSN of a position file ("TLI LSN"); pos_ge FILE LSN: is it there?
 pos_lsn() {
@@ -198,6 +203,6 @@ pos_lsn() {
 }
 
 pos_ge() {
-  local lsn
-  lsn=$(pos_lsn "$1") && lsn_ge "$lsn" "$2"
+  local tli lsn
+  read -r tli lsn 2>/dev/null <"$1" && [ -n "$tli" ] && lsn_ge "$lsn" "$2"
 }

@@ -14,10 +14,11 @@ now_ms() {
   echo "${t%???}"
 }
 
-# wait_for [-t SECONDS] [-m WHAT] COMMAND [ARG...]: until the command succeeds; polls, and says
-# what it waited for when it gives up.
+# wait_for [-t SECONDS] [-m WHAT] COMMAND [ARG...]: until the command succeeds; polls, ever less
+# often, and says what it waited for when it gives up.  A machine that stood still for a while made
+# no progress either: it has to have polled some times too.
 wait_for() {
-  local limit=${WS_IT_TIMEOUT:-30} what='' end
+  local limit=${WS_IT_TIMEOUT:-30} what='' end start now rest polls=0
   while [[ ${1:-} == -[tm] ]]; do
     case $1 in
     -t) limit=$2 ;;
@@ -25,13 +26,20 @@ wait_for() {
     esac
     shift 2
   done
-  end=$(($(now_ms) + limit * 1000))
+  start=${EPOCHREALTIME/[.,]/}
+  end=$((start + limit * 1000000))
   until "$@" >/dev/null 2>&1; do
-    if [ "$(now_ms)" -gt "$end" ]; then
+    now=${EPOCHREALTIME/[.,]/} polls=$((polls + 1))
+    if ((now > end && polls > 3 * limit)); then
       diag "waited $limit s in vain for: ${what:-$*}"
       return 1
     fi
-    proc_nap
+    # A tenth of what it took so far, from 20 to 200 ms.
+    rest=$(((now - start) / 10000))
+    ((rest >= 20)) || rest=20
+    ((rest <= 200)) || rest=200
+    printf -v rest '0.%03d' "$rest"
+    proc_nap "$rest"
   done
 }
 
@@ -93,8 +101,8 @@ pid_of() { echo "${PROC_PID[$1]:-}"; }
 # alive NAME: is it running?
 alive() {
   local pid=${PROC_PID[$1]:-} state
-  [ -n "$pid" ] && [ -e "/proc/$pid/stat" ] &&
-    state=$(sed 's/.*) //; s/ .*//' "/proc/$pid/stat" 2>/dev/null) && [ "$state" != Z ]
+  [ -n "$pid" ] && [ -e "/proc/$pid/stat" ] && read -r state 2>/dev/null <"/proc/$pid/stat" &&
+    state=${state##*) } && [ "${state%% *}" != Z ]
 }
 
 not_alive() { ! alive "$1"; }
@@ -114,10 +122,22 @@ wait_exit() {
   return $rc
 }
 
+# proc_is_shell PID: is that child of this shell no program yet?  What a signal does then is the trap's.
+proc_is_shell() {
+  local ours theirs
+  mapfile -d '' ours <"/proc/$$/cmdline"
+  mapfile -d '' theirs 2>/dev/null <"/proc/$1/cmdline"
+  [ "${ours[*]}" = "${theirs[*]}" ]
+}
+
 # stop NAME [SIGNAL [SECONDS]]: asks it to end (TERM) and waits; STATUS is its exit status.
 stop() {
-  local pid=${PROC_PID[$1]:-}
+  local pid=${PROC_PID[$1]:-} i
   [ -n "$pid" ] || return 1
+  for ((i = 0; i < 50; i++)); do
+    proc_is_shell "$pid" || break
+    proc_nap
+  done
   kill "-${2:-TERM}" "$pid" 2>/dev/null
   wait_exit "$1" "${3:-30}"
 }

@@ -32,6 +32,11 @@ fail() {
   for line; do
     diag "  $line"
   done
+  # scripts/check shows these once more at its end.
+  [ -z "${WS_FAILURES:-}" ] || {
+    printf '%s:%s %s\n' "$(basename "$0")" "${BASH_LINENO[1]:-?}" "$TAP_PREFIX$desc"
+    for line; do printf '    %s\n' "${line:0:300}"; done | head -n 6
+  } >>"$WS_FAILURES"
   return 1
 }
 
