@@ -122,15 +122,14 @@ wait_until() {
     if ((SECONDS - start >= limit)); then
       die 1 "gave up after ${limit}s waiting for $what; see: walshadow --state $STATE status"
     fi
-    sleep 0.1
+    sleep 0.05
   done
 }
 
 wait_gone() {
-  local i
-  for ((i = 0; i < $2 * 10; i++)); do
-    kill -0 "$1" 2>/dev/null || return 0
-    sleep 0.1
+  local end=$((SECONDS + $2))
+  while kill -0 "$1" 2>/dev/null; do
+    ((SECONDS <= end)) || return 1
+    sleep 0.03
   done
-  return 1
 }

@@ -6,8 +6,8 @@
 # left for the operator (walshadow start tries them again).
 
 declare -A SVC_PID SVC_NEXT SVC_BACKOFF SVC_STARTED SVC_RESTARTS
-BACKOFF_MAX=30
 KEEP_AFTER=0
+BUSY_UNTIL=5
 
 svc_list() {
   printf '%s\n' receive filter walsend shadow catalog
@@ -155,13 +155,14 @@ svc_start() {
   ) 9>&- &
   SVC_PID[$svc]=$!
   SVC_STARTED[$svc]=$SECONDS
+  BUSY_UNTIL=$((SECONDS + 5))
   printf '%s\n' "$!" >"$STATE/run/$svc.pid"
 }
 
 # Decides what follows from a service's end.
 svc_ended() {
   local svc=$1 status=$2
-  local ran=$((SECONDS - SVC_STARTED[$svc])) wait
+  local ran=$((SECONDS - SVC_STARTED[$svc])) wait most=${CONF[BACKOFF_MAX]:-30}
   unset "SVC_PID[$svc]"
   rm -f "$STATE/run/$svc.pid"
   printf '%s %s\n' "$status" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$STATE/run/$svc.exit"
@@ -173,7 +174,7 @@ svc_ended() {
   # One that had settled is started at once; only one that cannot settle is held back.
   ((ran >= 5)) && SVC_BACKOFF[$svc]=0
   wait=${SVC_BACKOFF[$svc]:-0}
-  SVC_BACKOFF[$svc]=$((wait == 0 ? 1 : wait * 2 > BACKOFF_MAX ? BACKOFF_MAX : wait * 2))
+  SVC_BACKOFF[$svc]=$((wait == 0 ? 1 : wait * 2 > most ? most : wait * 2))
   SVC_NEXT[$svc]=$((SECONDS + wait))
   SVC_RESTARTS[$svc]=$((${SVC_RESTARTS[$svc]:-0} + 1))
   printf '%s\n' "${SVC_RESTARTS[$svc]}" >"$STATE/run/$svc.restarts"
@@ -305,11 +306,13 @@ cmd_run() {
   rm -f "$STATE/run/supervisor.pid"
 }
 
-# Rests half a second, less when a child ends, and then sees to every service that is gone.  What
-# ended while nobody waited is found all the same: bash keeps the status for wait.
+# Rests half a second - a tenth while things come up -, less when a child ends, and then sees to
+# every service that is gone.  What ended while nobody waited is found all the same: bash keeps the
+# status for wait.
 reap() {
-  local svc pid timer
-  sleep 0.5 9>&- &
+  local svc pid timer rest=0.5
+  ((SECONDS >= BUSY_UNTIL)) || rest=0.1
+  sleep $rest 9>&- &
   timer=$!
   wait -n 2>/dev/null
   kill "$timer" 2>/dev/null
@@ -336,6 +339,7 @@ consumers_pause() {
 
 services_hup() {
   local svc
+  BUSY_UNTIL=$((SECONDS + 5))
   for svc in "${!SVC_PID[@]}"; do [[ $svc == shadow ]] || kill -HUP "${SVC_PID[$svc]}" 2>/dev/null; done
 }
 

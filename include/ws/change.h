@@ -57,8 +57,8 @@ struct ws_c_column {
 	/* The value of rows that are older than the column (attmissingval), as text under the settings
 	 * of ws_value_text; only with WS_COL_MISSING. */
 	const char *missing;
-	/* Enum labels in order, for the destination's type.  Of any other column that can be part of a
-	 * key: the labels of enums within, and a text for each composite, that its text depends on. */
+	/* Enum labels in order, for the destination's type.  Of any other column: the labels of
+	 * enums within, and a text for each composite, that the text of its values depends on. */
 	uint16_t nlabels;
 	const char **labels;
 };

@@ -17,6 +17,7 @@ enum ws_toast_missing { WS_TOAST_MISSING_STOP, WS_TOAST_MISSING_NULL };
 enum ws_null_array { WS_NULL_ARRAY_TEXT, WS_NULL_ARRAY_EMPTY };
 enum ws_drop { WS_DROP_KEEP, WS_DROP_DROP, WS_DROP_STOP, WS_DROP_WARN };
 enum ws_type_change { WS_TYPE_REBUILD, WS_TYPE_STOP }; /* where widening in place is not enough */
+enum ws_text_change { WS_TEXT_STOP, WS_TEXT_KEEP };
 enum ws_rename { WS_RENAME_RENAME, WS_RENAME_KEEP, WS_RENAME_STOP, WS_RENAME_NEW };
 enum ws_load { WS_LOAD_UNSAID, WS_LOAD_COPY, WS_LOAD_NONE };
 
@@ -39,6 +40,7 @@ struct ws_route {
 	enum ws_toast_missing toast_missing;
 	enum ws_drop drop_table, drop_column;
 	enum ws_type_change type_change;
+	enum ws_text_change text_change; /* of values in rows that are not written */
 	enum ws_rename rename_table;
 	enum ws_load load;
 	enum ws_partitions partitions; /* of a partitioned table: where its leaves' rows go */

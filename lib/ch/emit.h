@@ -344,9 +344,9 @@ ch_column_name(const struct ws_emit *e, const struct ch_tab *t, const struct ws_
 int emit_layout(struct ws_emit *e, struct ch_tab *t, const struct ws_c_relation *rel,
 				const struct ch_desc *d, struct ws_err *err);
 int ch_check_engine(const struct ch_tab *t, const struct ch_desc *d, struct ws_err *err);
-/* After a commit that changed a shape: keys that are there must still be written as they are. */
-int ch_check_key_text(const struct ch_tab *t, const struct ws_c_relation *before,
-					  const struct ws_c_relation *after, struct ws_err *err);
+/* After a commit that changed a shape: values that are there must still be written as they are. */
+int ch_check_text(const struct ws_emit *e, const struct ch_tab *t,
+				  const struct ws_c_relation *before, const struct ws_c_relation *after, struct ws_err *err);
 int ch_check_table(const struct ch_tab *t, const struct ws_c_relation *rel, const struct ch_desc *d,
 				   struct ws_err *err);
 void ch_full_name(struct ws_buf *b, const char *db, const char *name);

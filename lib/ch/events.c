@@ -278,7 +278,7 @@ on_schema(struct ws_emit *e, const struct ws_change *c, const struct ws_change_r
 		return -1;
 	const struct ws_c_relation *before = ws_change_relation(r, c->schema.old_handle);
 
-	return t && c->schema.what == 'A' && before ? ch_check_key_text(t, before, rel, err) : 0;
+	return t && c->schema.what == 'A' && before ? ch_check_text(e, t, before, rel, err) : 0;
 }
 
 /* Everything at or below p has been taken in. */

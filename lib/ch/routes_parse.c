@@ -110,6 +110,7 @@ static const struct choice drop_table_words[] = {{"keep", WS_DROP_KEEP},
 												 {NULL, 0}};
 static const struct choice type_words[] = {
 	{"rebuild", WS_TYPE_REBUILD}, {"stop", WS_TYPE_STOP}, {NULL, 0}};
+static const struct choice text_words[] = {{"stop", WS_TEXT_STOP}, {"keep", WS_TEXT_KEEP}, {NULL, 0}};
 static const struct choice rename_words[] = {{"rename", WS_RENAME_RENAME},
 											 {"new", WS_RENAME_NEW},
 											 {"keep", WS_RENAME_KEEP},
@@ -148,6 +149,7 @@ static const struct opt {
 	{"drop-table", OPT_CHOICE, ROUTE(drop_table), drop_table_words},
 	{"drop-column", OPT_CHOICE, ROUTE(drop_column), drop_words},
 	{"type-change", OPT_CHOICE, ROUTE(type_change), type_words},
+	{"text-change", OPT_CHOICE, ROUTE(text_change), text_words},
 	{"rename-table", OPT_CHOICE, ROUTE(rename_table), rename_words},
 	{"load", OPT_CHOICE, ROUTE(load), load_words},
 	{"partitions", OPT_CHOICE, ROUTE(partitions), partition_words},

@@ -45,7 +45,7 @@ add_label(struct labels *l, const char *s)
 }
 
 /* Labels of enums, and for a composite a text of its attributes' types: if one that was there is missing
- * later, values are written in another way, and a key would not be found. */
+ * later, values are written in another way. */
 static void
 collect(const struct ws_heaptype *t, struct labels *l)
 {
@@ -72,7 +72,7 @@ collect(const struct ws_heaptype *t, struct labels *l)
 }
 
 static void
-column(const struct ws_heapcol *c, bool key, struct ws_arena *a, struct ws_c_column *out)
+column(const struct ws_heapcol *c, struct ws_arena *a, struct ws_c_column *out)
 {
 	const struct ws_type *e = c->type.enum_;
 	struct labels found = {.arena = a};
@@ -86,7 +86,7 @@ column(const struct ws_heapcol *c, bool key, struct ws_arena *a, struct ws_c_col
 	out->typmod = c->attr->typmod;
 	out->typname = c->attr->typname;
 	out->missing = c->attr->missing;
-	if (!e && key) {
+	if (!e) {
 		collect(&c->type, &found);
 		out->nlabels = (uint16_t)found.n;
 		out->labels = found.v;
@@ -120,7 +120,5 @@ ws_heapdesc_relation(const struct ws_heapdesc *d, const struct ws_rel *root, uin
 	};
 	out->cols = ws_arena_zalloc(a, d->ncols * sizeof *out->cols);
 	for (uint16_t i = 0; i < d->ncols; i++)
-		column(&d->cols[i],
-			   r->replident == 'f' || d->cols[i].attr->flags & (WS_ATT_IDENTITY | WS_ATT_PKEY), a,
-			   &out->cols[i]);
+		column(&d->cols[i], a, &out->cols[i]);
 }

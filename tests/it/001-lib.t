@@ -68,6 +68,15 @@ servers() {
     NULL, NULL, NULL, NULL, NULL, [], [], NULL, NULL, 1, 1)"
   ch 'INSERT INTO d.t (id, _version) VALUES (2, 1)'
   pg_to_ch_compare src t d.t 'equal tables are equal'
+  sql src 'CREATE TABLE "T 2" (id int PRIMARY KEY, v text)' "INSERT INTO \"T 2\" VALUES (7, 'seven')" 'CREATE TABLE e (id int)'
+  ch 'CREATE TABLE d.`T 2` (id Int32, v Nullable(String)) ENGINE = MergeTree ORDER BY id'
+  ch 'CREATE TABLE d.e (id Nullable(Int32)) ENGINE = Log'
+  ch "INSERT INTO d.\`T 2\` VALUES (7, 'seven')"
+  printf '%s\n' $'public.t\td.t\tone' $'public."T 2"\td.T 2\ttwo' $'public.e\td.e\tempty' >"$T/tables"
+  all_at_once() { pg_to_ch_compare_all src d <"$T/tables"; }
+  is "$(TAP_COUNT=0 && all_at_once)" "$(printf 'ok %d - %s\n' 1 "${TAP_PREFIX}one (2 rows)" 2 "${TAP_PREFIX}two (1 rows)" 3 "${TAP_PREFIX}empty (0 rows)")" 'and many at once'
+  ch "INSERT INTO d.\`T 2\` VALUES (8, NULL)"
+  must_fail 'two' 'which of them differs is said' all_at_once
   sql src "UPDATE t SET f8 = 1.0000000000000002e300 WHERE id = 1"
   must_fail 'source' 'one bit of a float is seen' pg_to_ch_compare src t d.t
   sql src "UPDATE t SET f8 = 1e300, t = NULL WHERE id = 1" "UPDATE t SET t = '' WHERE id = 2"

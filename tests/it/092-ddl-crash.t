@@ -46,8 +46,9 @@ same() {
   LEFT=("${LEFT[@]/$1/}")
   ok "$2: acknowledged" pipe_drain src main 60 || return
   for k in add swap drop wide using trunc new; do
-    pg_to_ch_compare src "public.${1}_$k" "postgres.public_${1}_$k" "$2: $k"
-  done
+    printf '%s\t%s\t%s\n' "public.${1}_$k" "postgres.public_${1}_$k" "$2: $k"
+  done >"$T/.compare.tables"
+  pg_to_ch_compare_all src postgres <"$T/.compare.tables"
   shift
   is "$(ch "SELECT name FROM system.tables WHERE database = 'postgres' AND (name LIKE '%gone%' OR name LIKE '%staging%')
     AND name NOT IN ($(printf "'public_%s_gone'," "${LEFT[@]}") '')" | tr '\n' ' ')" '' "$1: nothing is left behind"

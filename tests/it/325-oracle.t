@@ -26,7 +26,8 @@ whole() {
   sql src 'CREATE DATABASE one' 'CREATE DATABASE two'
   make_type src/one
   make_type src/two
-  ok 'set up' pipe_init src/one || return
+  printf '%s\n' 'table public.t text-change=keep' 'table *' >"$T/routes"
+  ok 'set up' pipe_init src/one --routes "$T/routes" || return
   like "$(cat "$T/init.out")" "oracle: .*/pgext/$PG_MAJOR/walshadow_oracle" 'init finds the module'
   same one 'the initial load has text'
   sql src/one "INSERT INTO t SELECT i, i::text::odd, NULL, ROW('55', NULL)::pair, 'y' FROM generate_series(2000, 2999) i" \

@@ -21,11 +21,10 @@ drained() {
 drained_or_failed() { pos_ge "$S/pos/ack.main" "$1" || grep -q '^[23] ' "$S/run/consumer.main.exit" 2>/dev/null; }
 
 compare_all() {
-  local schema name
-  while IFS=$'\t' read -r schema name; do
-    pg_to_ch_compare src/app "$schema.$name" "app.${schema}_$name" "$STEP: $schema.$name"
-  done < <(sql src/app "SELECT nspname || E'\t' || relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-    WHERE relkind = 'r' AND relpersistence = 'p' AND nspname IN ('public', 's') AND relname !~ '^(no|left)_' ORDER BY 1")
+  sql src/app "SELECT format(E'%1\$s.%2\$s\tapp.%1\$s_%2\$s\t%3\$s: %1\$s.%2\$s', nspname, relname, \$_\$$STEP\$_\$)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+    WHERE relkind = 'r' AND relpersistence = 'p' AND nspname IN ('public', 's') AND relname !~ '^(no|left)_' ORDER BY 1" >"$T/.compare.tables"
+  pg_to_ch_compare_all src/app app <"$T/.compare.tables"
 }
 
 # set_up ROUTE...: servers, tables, initial load.
@@ -163,7 +162,7 @@ random_sql() {
   echo 'COMMIT;'
 }
 
-nap_ms() { read -r -t "$(printf '0.%03d' "$1")" <> <(:); }
+nap_ms() { proc_nap "$(printf '0.%03d' "$1")"; }
 
 kills() {
   local round i pids=() n=0 busy pid floor

@@ -16,8 +16,7 @@ pg_to_ch_compare() {
     fail "$desc" "$CMP_PROBLEM"
     return
   fi
-  if ! sql "$server" "SET TimeZone = 'UTC'" "SET DateStyle = 'ISO'" "SET IntervalStyle = 'postgres'" \
-    "SET client_encoding = 'UTF8'" "SET lc_monetary = 'C'" "SELECT $CMP_PG FROM $table WHERE $where" >"$a" 2>"$a.err"; then
+  if ! cmp_pg "$server" "SELECT $CMP_PG FROM $table WHERE $where" >"$a" 2>"$a.err"; then
     fail "$desc" "source: $(cat "$a.err")"
     return
   fi
@@ -38,6 +37,55 @@ pg_to_ch_compare() {
     "$(diff -U0 --label source --label destination "$a" "$b" | head -n 24 | cut -c 1-600)"
 }
 
+# pg_to_ch_compare_all NAME/DATABASE CHDATABASE: many tables in two queries; stdin has a line for
+# each: SCHEMA.TABLE, CHDATABASE.CHTABLE, DESC, WHERE, with tabs between.  One test for each, as
+# pg_to_ch_compare makes it, which says what differs.
+pg_to_ch_compare_all() {
+  local server=$1 table target desc where i=0 pg=() chq='' tables=() problem='' list=''
+  local a=$T/.compare.source b=$T/.compare.destination
+  while IFS=$'\t' read -r table target desc where; do
+    tables+=("$table"$'\t'"$target"$'\t'"$desc"$'\t'"${where:-true}")
+    list+="${list:+, }'${table//\'/\'\'}'::regclass"
+  done
+  [ ${#tables[@]} -gt 0 ] || return 0
+  cmp_load "$server" "$list" "$2"
+  for ((i = 0; i < ${#tables[@]}; i++)); do
+    IFS=$'\t' read -r table target desc where <<<"${tables[i]}"
+    cmp_plan "$server" "$table" "$target" || problem=1
+    [ -z "$problem" ] || break
+    pg+=("SELECT '$i:' || $CMP_PG FROM $table WHERE $where")
+    chq+="${chq:+ UNION ALL }SELECT concat('$i:', $CMP_CH) FROM $CMP_FROM"
+  done
+  if [ -z "$problem" ] && cmp_pg "$server" "${pg[@]}" >"$a" 2>"$a.err" && ch "$chq FORMAT TSVRaw" >"$b" 2>"$b.err" &&
+    sort -o "$a" "$a" && sort -o "$b" "$b" && cmp -s "$a" "$b"; then
+    local -A rows=()
+    while read -r table i; do rows[$i]=$table; done < <(cut -d : -f 1 "$a" | uniq -c)
+    for ((i = 0; i < ${#tables[@]}; i++)); do
+      IFS=$'\t' read -r table target desc where <<<"${tables[i]}"
+      pass "$desc (${rows[$i]:-0} rows)"
+    done
+    cmp_forget
+    return 0
+  fi
+  cmp_forget
+  problem=$TAP_FAILED
+  for ((i = 0; i < ${#tables[@]}; i++)); do
+    IFS=$'\t' read -r table target desc where <<<"${tables[i]}"
+    pg_to_ch_compare "$server" "$table" "$target" "$desc" "$where"
+  done
+  # What cannot be compared at once must differ one by one.
+  [ "$TAP_FAILED" != "$problem" ] || fail 'what differs at once is equal table by table' "$(head -n 3 "$a.err" "$b.err" 2>&1)"
+  return 1
+}
+
+# cmp_pg SERVER SQL...: with the settings under which both sides print the same.
+cmp_pg() {
+  local server=$1
+  shift
+  sql "$server" "SET TimeZone = 'UTC'" "SET DateStyle = 'ISO'" "SET IntervalStyle = 'postgres'" \
+    "SET client_encoding = 'UTF8'" "SET lc_monetary = 'C'" "$@"
+}
+
 # Makes the two lists of expressions, CMP_PG and CMP_CH, and CMP_FROM; or says CMP_PROBLEM.
 cmp_plan() {
   local server=$1 table=$2 target=$3 name type array rest kind cht quoted
@@ -46,21 +94,27 @@ cmp_plan() {
   tabq=${tabq//\'/\\\'} tabi=${tabi//\`/\\\`}
   local -A chtype=()
   CMP_PG='' CMP_CH='' CMP_NAMES=() CMP_PROBLEM=''
-  cmp_known CMP_DESTINATION "$db.$tab" >"$T/.compare.plan" ||
-    cmp_destination "database = '$db' AND table = '$tabq'" | cut -f 2- >"$T/.compare.plan"
+  local theirs=${CMP_DESTINATION[$db.$tab]:-} ours=${CMP_SOURCE[$server $table]:-} plan
+  [ -n "$theirs" ] || theirs=$(cmp_destination "database = '$db' AND table = '$tabq'" | cut -f 2-)
+  [ -n "$ours" ] || ours=$(cmp_source "$server" "'${table//\'/\'\'}'::regclass" | cut -f 2-)
+  plan="$target"$'\n'"$theirs"$'\n'"$ours${CMP_IGNORE:-}"
+  if [ -n "${CMP_PLAN_PG[$plan]:-}" ]; then
+    CMP_PG=${CMP_PLAN_PG[$plan]} CMP_CH=${CMP_PLAN_CH[$plan]} CMP_FROM=${CMP_PLAN_FROM[$plan]}
+    CMP_NAMES=("${CMP_PLAN_NAMES[$plan]}")
+    return 0
+  fi
   while IFS=$'\t' read -r kind name cht; do
     case $kind in
     engine) [[ $cht != Replacing* ]] || final=' FINAL' ;;
     column) chtype[$name]=$cht ;;
     esac
-  done <"$T/.compare.plan"
+  done <<<"$theirs"
   if [ ${#chtype[@]} = 0 ]; then
     CMP_PROBLEM="the destination has no table $target"
     return 1
   fi
-  cmp_known CMP_SOURCE "$server $table" >"$T/.compare.plan" ||
-    cmp_source "$server" "'${table//\'/\'\'}'::regclass" | cut -f 2- >"$T/.compare.plan"
   while IFS=$'\t' read -r name type array rest; do
+    [ -n "$name" ] || continue
     CMP_NAMES+=("$name")
     if [ -z "${chtype[$name]:-}" ]; then
       CMP_PROBLEM+="the destination lacks column $name; "
@@ -71,7 +125,7 @@ cmp_plan() {
     CMP_PG+="${CMP_PG:+ || E'\\t' || }$PAIR_PG"
     CMP_CH+="${CMP_CH:+, '\\t', }$PAIR_CH"
     unset 'chtype[$name]'
-  done <"$T/.compare.plan"
+  done <<<"$ours"
   for name in "${!chtype[@]}"; do
     [[ $name == _* || " ${CMP_IGNORE:-} " == *" $name "* ]] ||
       CMP_PROBLEM+="the destination has column $name, the source has not; "
@@ -81,15 +135,19 @@ cmp_plan() {
   CMP_CH="concat($CMP_CH, '')"
   [ -z "${chtype[_is_deleted]:-}" ] || where=' WHERE _is_deleted = 0'
   CMP_FROM="\`$db\`.\`$tabi\`$final$where"
+  CMP_PLAN_PG[$plan]=$CMP_PG CMP_PLAN_CH[$plan]=$CMP_CH CMP_PLAN_FROM[$plan]=$CMP_FROM
+  CMP_PLAN_NAMES[$plan]=${CMP_NAMES[*]}
 }
 
-# cmp_load NAME/DATABASE SCHEMA-REGEX CHDATABASE: asks for the columns of many tables at once, for the
-# comparisons until cmp_forget; only while nothing changes them.
+# What was planned for the same columns of both.
+declare -A CMP_PLAN_PG=() CMP_PLAN_CH=() CMP_PLAN_FROM=() CMP_PLAN_NAMES=()
+
+# cmp_load NAME/DATABASE REGCLASSES CHDATABASE: asks for the columns of many tables at once, for the
+# comparisons until cmp_forget.
 cmp_load() {
   local table rest
   cmp_forget
-  cmp_source "$1" "SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-    WHERE relkind = 'r' AND nspname ~ '$2'" >"$T/.compare.load"
+  cmp_source "$1" "$2" >"$T/.compare.load"
   while IFS=$'\t' read -r table rest; do
     CMP_SOURCE[$1 $table]+=$rest$'\n'
   done <"$T/.compare.load"
@@ -101,12 +159,6 @@ cmp_load() {
 
 declare -A CMP_SOURCE=() CMP_DESTINATION=()
 cmp_forget() { CMP_SOURCE=() CMP_DESTINATION=(); }
-
-# cmp_known MAP KEY: prints what cmp_load got, or fails.
-cmp_known() {
-  local -n map=$1
-  [ -n "${map[$2]:-}" ] && printf '%s' "${map[$2]}"
-}
 
 # Table, name, type (a domain's base type, an array's element type) and whether it is an array.
 cmp_source() {

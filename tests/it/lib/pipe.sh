@@ -13,6 +13,8 @@ pipe_init() {
   : "${S:=$T/state}"
   export WALSHADOW_STATE=$S
   pg_bin "${PG_MAJOR_OF[$server]}"
+  # Tools that tests kill again and again come back soon.
+  [ -e "$S/walshadow.conf" ] || { mkdir -p "$S" && echo BACKOFF_MAX=1 >"$S/walshadow.conf"; }
   walshadow init -d "host=$T/s port=${PG_PORT[$server]} user=postgres" --database "$db" \
     --url "$CH_URL" --bindir "$PGBIN" "$@" >"$T/init.out" 2>"$T/init.err" || {
     diag "init failed: $(tail -n 5 "$T/init.out" "$T/init.err")"
@@ -52,17 +54,12 @@ pipe_drain() {
 
 # pipe_compare SERVER DATABASE [CHDATABASE]: every ordinary table, every column, every row.
 pipe_compare() {
-  local server=$1 db=$2 chdb=${3:-$2} table schema name quoted bad=0
-  cmp_load "$server/$db" '' "$chdb"
-  sql "$server/$db" "SELECT format(E'%s\t%s\t%I.%I', nspname, relname, nspname, relname) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+  local server=$1 db=$2 chdb=${3:-$2}
+  sql "$server/$db" "SELECT format(E'%1\$I.%2\$I\t$chdb.%1\$s_%2\$s\t%1\$I.%2\$I equals $chdb.%1\$s_%2\$s', nspname, relname)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
     WHERE relkind = 'r' AND relpersistence = 'p' AND c.oid >= 16384 AND nspname !~ '^pg_' AND nspname <> 'information_schema'
     ORDER BY 1" >"$T/.compare.tables"
-  while IFS=$'\t' read -r schema name quoted; do
-    table=${schema}_$name
-    pg_to_ch_compare "$server/$db" "$quoted" "$chdb.$table" || bad=1
-  done <"$T/.compare.tables"
-  cmp_forget
-  return $bad
+  pg_to_ch_compare_all "$server/$db" "$chdb" <"$T/.compare.tables"
 }
 
 # pipe_invariants CONSUMER DBOID DESC: the inequalities between positions.  Each file is read once,

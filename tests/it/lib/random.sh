@@ -44,8 +44,10 @@ random_settled() { pos_ge "$S/pos/ack.main" "$1" || grep -q '^[23] ' "$S/run/con
 random_tables() {
   local name before=$TAP_FAILED
   while read -r name; do
-    pg_to_ch_compare src/app "$2.$name" "app.$2_$name" "seed $1: $2.$name" "tableoid = '$2.$name'::regclass"
-  done < <(sql src/app "SELECT relname FROM pg_class WHERE relkind = 'r' AND relpersistence = 'p' AND relnamespace = '$2'::regnamespace ORDER BY 1")
+    printf '%s\t%s\t%s\t%s\n' "$2.$name" "app.$2_$name" "seed $1: $2.$name" "tableoid = '$2.$name'::regclass"
+  done < <(sql src/app "SELECT relname FROM pg_class WHERE relkind = 'r' AND relpersistence = 'p' AND relnamespace = '$2'::regnamespace ORDER BY 1") \
+    >"$T/.compare.tables"
+  pg_to_ch_compare_all src/app app <"$T/.compare.tables"
   [ "$before" = "$TAP_FAILED" ]
 }
 

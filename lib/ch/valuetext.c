@@ -1,4 +1,4 @@
-/* Keys whose text changes without a row being written: a label is renamed, a composite type gets or
+/* Values whose text changes without a row being written: a label is renamed, a composite type gets or
  * loses attributes; see lib/ch/emit.h. */
 #include <string.h>
 
@@ -33,25 +33,31 @@ find(const struct ws_c_relation *rel, int16_t attnum)
 }
 
 int
-ch_check_key_text(const struct ch_tab *t, const struct ws_c_relation *before,
-				  const struct ws_c_relation *after, struct ws_err *err)
+ch_check_text(const struct ws_emit *e, const struct ch_tab *t,
+			  const struct ws_c_relation *before, const struct ws_c_relation *after, struct ws_err *err)
 {
 	bool key[WS_CHANGE_MAX_COLS], has = ch_rel_key(after, key);
 
+	/* A log keeps what it was told. */
 	if (t->route.deletes == WS_DEL_HISTORY || (!has && t->route.keyless != WS_KEYLESS_ALL))
 		return 0;
 	for (uint16_t i = 0; i < after->ncols; i++) {
 		const struct ws_c_column *b = find(before, after->cols[i].attnum);
+		bool in_key = !has || key[i];
+		struct ws_route_column rc;
 
-		if ((has && !key[i]) || !b || b->typid != after->cols[i].typid ||
-			same_text(b, &after->cols[i]))
+		if (!b || b->typid != after->cols[i].typid || same_text(b, &after->cols[i]))
+			continue;
+		ch_column_name(e, t, after, &after->cols[i], &rc);
+		if (!in_key && (rc.excluded || t->route.text_change == WS_TEXT_KEEP))
 			continue;
 		return ws_err_op(
-			err, "key_text_changed",
-			"table %s.%s: the type of key column %s writes its values in another way now "
-			"(a label or an attribute changed): rows that are there would stay beside new "
-			"ones; load the table again",
-			after->nspname, after->name, after->cols[i].name);
+			err, in_key ? "key_text_changed" : "text_changed",
+			"table %s.%s: the type of %scolumn %s writes its values in another way now "
+			"(a label or an attribute changed): rows that are there would %s; load the table "
+			"again",
+			after->nspname, after->name, in_key ? "key " : "", after->cols[i].name,
+			in_key ? "stay beside new ones" : "keep the old text");
 	}
 	return 0;
 }
