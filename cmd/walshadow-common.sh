@@ -63,10 +63,13 @@ tool_options() {
   done
 }
 
+# consumers: sets CONSUMERS to their names.  The supervisor asks often: without a process.
 consumers() {
-  local dir
-  for dir in "$STATE"/consumer/*/; do
-    [[ -e ${dir}config ]] && basename "$dir"
+  local file
+  CONSUMERS=()
+  for file in "$STATE"/consumer/*/config; do
+    file=${file%/config}
+    [[ ! -e $file/config ]] || CONSUMERS+=("${file##*/}")
   done
 }
 

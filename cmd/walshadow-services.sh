@@ -9,10 +9,10 @@ declare -A SVC_PID SVC_NEXT SVC_BACKOFF SVC_STARTED SVC_RESTARTS
 KEEP_AFTER=0
 BUSY_UNTIL=5
 
+# svc_list: sets SERVICES.
 svc_list() {
-  printf '%s\n' receive filter walsend shadow catalog
-  local name
-  for name in $(consumers); do printf 'consumer.%s\n' "$name"; done
+  consumers
+  SERVICES=(receive filter walsend shadow catalog "${CONSUMERS[@]/#/consumer.}")
 }
 
 # What a service needs before it can start.
@@ -243,8 +243,9 @@ shadow_keep() {
 }
 
 keep_due() {
-  compgen -G "$STATE/pos/captured.*" >/dev/null || return 1
   [[ -n ${SVC_PID[shadow]:-} ]] && ((SECONDS >= KEEP_AFTER)) || return 1
+  compgen -G "$STATE/pos/captured.*" >/dev/null || return 1
+  KEEP_AFTER=$((SECONDS + 5)) # looked at now and then
   local newest
   newest=$(find "$STATE/shadow.keep" -mindepth 1 -maxdepth 1 -newermt "-${CONF[KEEP_INTERVAL]:-3600} seconds" \
     ! -name '*.tmp' -print -quit 2>/dev/null)
@@ -289,7 +290,8 @@ cmd_run() {
   rm -f "$STATE"/run/*.pipe "$STATE"/run/*.exit "$STATE"/run/*.restarts "$STATE"/run/*.copying
   orphans_end
   while [[ -z $STOPPING ]]; do
-    for svc in $(svc_list); do
+    svc_list
+    for svc in "${SERVICES[@]}"; do
       [[ -n ${SVC_PID[$svc]:-} || ${SVC_NEXT[$svc]:-0} == never ]] && continue
       ((SECONDS >= ${SVC_NEXT[$svc]:-0})) && svc_ready "$svc" && svc_start "$svc"
     done
@@ -328,7 +330,7 @@ reap() {
 # `paused` in a consumer's directory stops its pair in order; svc_ready holds it until it is gone.
 consumers_pause() {
   local name svc
-  for name in $(consumers); do
+  for name in "${CONSUMERS[@]}"; do
     svc=consumer.$name
     if [[ -e $STATE/consumer/$name/paused && -n ${SVC_PID[$svc]:-} ]]; then
       kill -TERM "${SVC_PID[$svc]}" 2>/dev/null

@@ -60,10 +60,12 @@ cmd_status() {
   else
     printf 'supervisor         not running state=%s\n' "$STATE"
   fi
-  for svc in $(svc_list); do service_line "$svc"; done
+  svc_list
+  for svc in "${SERVICES[@]}"; do service_line "$svc"; done
   received=$(pos_lsn received)
   # A consumer's database is one that the role is let into.
-  for name in $(consumers); do conf_of_consumer "$name" && break; done
+  consumers
+  for name in "${CONSUMERS[@]}"; do conf_of_consumer "$name" && break; done
   source=$(PGCONNECT_TIMEOUT=3 source_sql "${CONF[DATABASE]:-postgres}" -c "SELECT CASE WHEN pg_is_in_recovery()
     THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END" 2>/dev/null)
   printf '\n%-18s %-18s %12s\n' position lsn 'lag (bytes)'
@@ -73,7 +75,7 @@ cmd_status() {
     lsn=$(pos_lsn "$name")
     printf '%-18s %-18s %12s\n' "$name" "${lsn:--}" "$(lag_bytes "$received" "$lsn")"
   done
-  for name in $(consumers); do
+  for name in "${CONSUMERS[@]}"; do
     conf_of_consumer "$name"
     db=${CONF[DATABASE_OID]:-}
     captured=$(pos_lsn "captured.$db") sent=$(pos_lsn "sent.$name")

@@ -13,7 +13,7 @@ same_wal() {
   local f name n=0 bad='' last
   for last in "$1"/0*[0-9A-F] "$1"/0*.partial; do :; done
   for f in "$1"/0*; do
-    name=$(basename "$f" .partial)
+    name=${f##*/} name=${name%.partial}
     [ "$f" = "${f%.partial}" ] || [ "$f" = "$last" ] || bad+=" ${f##*/}"
     [[ $name != *.history ]] || continue
     n=$((n + 1))

@@ -282,7 +282,7 @@ peak_memory() {
   while [ ! -e "$T/peak.stop" ]; do
     pid=$(pipe_pid decode.main) && kb=$(sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status" 2>/dev/null)
     ((${kb:-0} > max)) && max=$kb
-    nap_ms 20
+    nap_ms 100
   done
   echo "$max" >"$T/peak"
 }

@@ -41,7 +41,7 @@ pg_init() {
   "$PGBIN/initdb" -D "$T/$name" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync \
     "$@" >"$T/$name.initdb" 2>&1 ||
     bail_out "initdb $PG_MAJOR: $(tail -n 3 "$T/$name.initdb")"
-  pg_conf "$name" wal_level=logical fsync=off shared_buffers=32MB jit=off \
+  pg_conf "$name" wal_level=logical fsync=off dynamic_shared_memory_type=mmap shared_buffers=32MB jit=off \
     max_wal_senders=20 max_replication_slots=20 "listen_addresses='127.0.0.1'" \
     "unix_socket_directories='$T/s'" "port=$PORT" logging_collector=off \
     log_line_prefix="'%m [%p] %q%a '" "log_timezone='UTC'" "timezone='UTC'"
@@ -170,7 +170,7 @@ sql() {
   for s; do
     args+=(-c "$s")
   done
-  psql_bounded -XAtq -v ON_ERROR_STOP=1 -d "$(pg_conninfo "$name" "$db")" "${args[@]}"
+  psql_bounded -XAtq -v ON_ERROR_STOP=1 -d "host=$T/s port=${PG_PORT[$name]} user=postgres dbname=$db" "${args[@]}"
 }
 
 # pgbench NAME[/DATABASE] OPTION...: in the foreground, output on stdout and stderr.
