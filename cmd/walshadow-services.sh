@@ -281,13 +281,15 @@ cmd_run() {
   exec 9>"$STATE/run/supervisor.lock"
   # Whoever asks whether a supervisor runs holds the lock for a moment, too.
   flock -w 2 9 || die 1 "another supervisor runs on $STATE"
+  rm -f "$STATE/run/supervisor.pid" # of one that was killed
   # Before anybody can know the pid: a HUP without its trap would end it.
   STOPPING=
   trap 'STOPPING=1' TERM INT
   trap 'services_hup' HUP
+  # Nor does anybody who knows it see how tools ended the time before.
+  rm -f "$STATE"/run/*.pipe "$STATE"/run/*.exit "$STATE"/run/*.restarts "$STATE"/run/*.copying
   printf '%s\n' $$ >"$STATE/run/supervisor.pid"
   conf_load "$STATE/walshadow.conf"
-  rm -f "$STATE"/run/*.pipe "$STATE"/run/*.exit "$STATE"/run/*.restarts "$STATE"/run/*.copying
   orphans_end
   while [[ -z $STOPPING ]]; do
     svc_list

@@ -17,6 +17,8 @@ must_fail 'regex' 'like sees a difference' like abc '^b' x
 must_fail 'status 1, wanted 0' 'status_is sees a status' status_is 0 x false
 must_fail 'status' 'ok sees a failure' ok x false
 not_ok 'wait_for gives up' wait_for -t 1 false 2>/dev/null
+is "$PROC_IN_VAIN" 1 'and that is remembered'
+PROC_IN_VAIN=0
 
 bg sleeper sleep 600
 ok 'a process runs' alive sleeper

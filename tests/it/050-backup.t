@@ -50,14 +50,14 @@ backup_major() {
   rm "$S/pos/captured.5"
 
   # Cancelled by the server in its middle, and killed: nothing is there that could be started.
-  bg backup ws-backup --state "$S" -d "$(pg_conninfo src)" --bindir "$PGBIN" --max-rate 256kB
-  wait_for -m 'members to arrive' members_arrive
+  bg backup ws-backup --state "$S" -d "$(pg_conninfo src)" --bindir "$PGBIN" --max-rate 1MB
+  ok 'members arrive' wait_for members_arrive
   sql src "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'ws-backup'" >/dev/null
   wait_exit backup
   is "$STATUS" 1 'a cancelled backup is temporary'
   ok 'nothing is left of it' test ! -e "$S/shadow" -a ! -e "$S/shadow.tmp" -a ! -e "$S/pos/backup"
-  bg backup ws-backup --state "$S" -d "$(pg_conninfo src)" --bindir "$PGBIN" --max-rate 256kB
-  wait_for -m 'members to arrive' members_arrive
+  bg backup ws-backup --state "$S" -d "$(pg_conninfo src)" --bindir "$PGBIN" --max-rate 1MB
+  ok 'members arrive' wait_for members_arrive
   kill9 backup
   ok 'a killed one has no data directory' test ! -e "$S/shadow" -a ! -e "$S/pos/backup"
 
@@ -108,7 +108,7 @@ backup_major() {
   rm -rf "$S" "$T/src" "$T/space"
 }
 
-members_arrive() { [ -n "$(find "$S/shadow.tmp" -name PG_VERSION)" ]; }
+members_arrive() { [ -n "$(find "$S/shadow.tmp" -type f -size +0 -print -quit)" ]; }
 
 shadow_sleeps_at() {
   wait_for -t 20 -m "replay at $1" shadow_is_at "$1" && pass "it is parked at the backup's end" && return

@@ -19,7 +19,7 @@ pg_bin() {
 # pg_tool NAME [MAJOR]: sets PGTOOL to a program: the major's own, else that of a newer one,
 # which clients allow (psql, pgbench, pg_basebackup, pg_receivewal, pg_recvlogical).
 pg_tool() {
-  local major
+  local major PGBIN # that of the test stays
   for major in "${2:-$PG_MAJOR}" 17 18; do
     pg_bin "$major"
     PGTOOL=$PGBIN/$1

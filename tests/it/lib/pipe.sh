@@ -41,6 +41,14 @@ pipe_logs() {
   done
 }
 
+# pipe_why: how the consumer main ended, and what its tools and the supervisor said last.
+pipe_why() {
+  local f
+  cat "$S"/run/consumer.main.{exit,status} 2>&1
+  tail -n 4 "$S/log/supervisor.log"
+  for f in "$S"/log/{decode,emit}.main.log; do grep -hE ' error: ' "$f" | tail -n 2; done
+}
+
 # pipe_drain SERVER [CONSUMER] [SECONDS]: until all that the source wrote is acknowledged.
 pipe_drain() {
   local lsn

@@ -8,6 +8,8 @@ declare -A PROC_PID=()
 # A signal other than TERM to stop a process with.
 declare -A PROC_STOP=()
 PROC_NAMES=()
+# How often wait_for gave up: a test that takes no notice of that fails in the end (done_testing).
+PROC_IN_VAIN=0
 
 now_ms() {
   local t=${EPOCHREALTIME/[.,]/}
@@ -32,6 +34,7 @@ wait_for() {
     now=${EPOCHREALTIME/[.,]/} polls=$((polls + 1))
     if ((now > end && polls > 3 * limit)); then
       diag "waited $limit s in vain for: ${what:-$*}"
+      PROC_IN_VAIN=$((PROC_IN_VAIN + 1))
       return 1
     fi
     # A tenth of what it took so far, from 20 to 200 ms.

@@ -34,7 +34,7 @@ random_drained() {
   local lsn
   lsn=$(sql src 'SELECT pg_current_wal_insert_lsn()')
   wait_for -t "${WS_DRAIN:-120}" -m "ack.main at $lsn" random_settled "$lsn" && pos_ge "$S/pos/ack.main" "$lsn" && return
-  fail "seed $1: drained" "$(grep -hE ' error: ' "$S"/log/*.log | tail -n 4)"
+  fail "seed $1: drained" "$(pipe_why)"
   return 1
 }
 

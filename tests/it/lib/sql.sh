@@ -22,7 +22,7 @@ drained() {
   local lsn
   lsn=$(sql src 'SELECT pg_current_wal_insert_lsn()')
   wait_for -t 60 -m "ack.main at $lsn" drained_or_failed "$lsn" && pos_ge "$S/pos/ack.main" "$lsn" && return
-  fail "$STEP: drained" "$(grep -hE ' error: ' "$S"/log/{decode,emit}.main.log | tail -n 4)"
+  fail "$STEP: drained" "$(pipe_why)"
   return 1
 }
 

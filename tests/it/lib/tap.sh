@@ -169,6 +169,7 @@ die() {
 # Checks that no process is left behind, prints the plan; the last line of a test.
 done_testing() {
   proc_check
+  [ "$TAP_FAILED" != 0 ] || [ "${PROC_IN_VAIN:-0}" = 0 ] || fail "$PROC_IN_VAIN times something was waited for in vain"
   printf '1..%d\n' "$TAP_COUNT"
   [ "$TAP_FAILED" = 0 ] || diag "$TAP_FAILED of $TAP_COUNT failed"
   exit $((TAP_FAILED > 0))
