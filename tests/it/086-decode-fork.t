@@ -56,6 +56,7 @@ fork() {
   pos sent.x "1 $floor"
   decode
   ok 'what was published before it does not' wait_for -t 30 stream_has '"id":21'
+  ok 'with its commit' wait_for -t 30 commits_are 3
   unlike "$(cat "$T/decode.out")" '"id":10[01]' 'and the rows that did not happen stay out'
   stop decode
   # Sent and acknowledged on the descendant, past the switch, with the floor still before it.
@@ -70,6 +71,8 @@ fork() {
   stop decode
   is "$STATUS" 0 'it ends in order'
 }
+
+commits_are() { [ "$(grep -c '"type":"commit"' "$T/decode.out")" = "$1" ]; }
 
 for_majors fork
 done_testing
