@@ -112,6 +112,7 @@ database_captured() {
 }
 
 # ws-copy | ws-emit --load, for all tables of the routes or those named.
+# shellcheck disable=SC2120 # walshadow-tables.sh names some
 load_tables() {
   [[ -e $STATE/pos/ack.$CONSUMER && $# -eq 0 ]] && return 0
   local copy emit status

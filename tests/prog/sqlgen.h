@@ -96,8 +96,8 @@ static const struct kind {
 /* ---- statements: #x is a number below 3, #k a key, #n any ---- */
 
 static const char *const noises[] = {
-	"CREATE TEMP TABLE IF NOT EXISTS tmp (id int, v text); INSERT INTO tmp VALUES (1, 'x'); "
-	"DROP TABLE tmp",
+	("CREATE TEMP TABLE IF NOT EXISTS tmp (id int, v text); INSERT INTO tmp VALUES (1, 'x'); "
+	 "DROP TABLE tmp"),
 	"INSERT INTO @.unlogged VALUES (#k, 'x') ON CONFLICT (id) DO UPDATE SET v = 'y'",
 	"REFRESH MATERIALIZED VIEW @.mv",
 	"REFRESH MATERIALIZED VIEW CONCURRENTLY @.mv",
@@ -119,9 +119,9 @@ static const char *const wholes[] = {
 	"INSERT INTO @.n#x VALUES (#k, 'n') ON CONFLICT DO NOTHING",
 	"CREATE TABLE IF NOT EXISTS @.n#x (id, v, PRIMARY KEY (id)) AS SELECT 1, 'x'",
 	"DROP TABLE IF EXISTS @.n#x",
-	"BEGIN; CREATE TABLE @.brief (id int PRIMARY KEY, v text); INSERT INTO @.brief SELECT g, 'b' "
-	"FROM generate_series(1, 20) g; ALTER TABLE @.brief ALTER id TYPE bigint; TRUNCATE @.brief; "
-	"INSERT INTO @.brief VALUES (1, 'x'); DROP TABLE @.brief; COMMIT",
+	("BEGIN; CREATE TABLE @.brief (id int PRIMARY KEY, v text); INSERT INTO @.brief SELECT g, 'b' "
+	 "FROM generate_series(1, 20) g; ALTER TABLE @.brief ALTER id TYPE bigint; TRUNCATE @.brief; "
+	 "INSERT INTO @.brief VALUES (1, 'x'); DROP TABLE @.brief; COMMIT"),
 	"ALTER TABLE @.ren RENAME TO ren_b",
 	"ALTER TABLE @.ren_b RENAME TO ren",
 	"ALTER TABLE @.k_int REPLICA IDENTITY FULL",
@@ -133,7 +133,7 @@ static const char *const wholes[] = {
 	"ALTER TABLE @.k_text OWNER TO CURRENT_USER; UPDATE @.k_text SET n = #n WHERE id = 'k#k'",
 	"COMMENT ON TABLE @.k_int IS 'c#n'; GRANT SELECT ON @.k_int TO PUBLIC",
 	/* Fails in the middle of a rewrite. */
-	"ALTER TABLE @.k_int ALTER COLUMN n TYPE int USING (CASE WHEN id % 7 = 3 THEN 1 / 0 ELSE n "
-	"END)",
+	("ALTER TABLE @.k_int ALTER COLUMN n TYPE int USING (CASE WHEN id % 7 = 3 THEN 1 / 0 ELSE n "
+	 "END)"),
 };
 #endif

@@ -41,7 +41,7 @@ pg_to_ch_compare() {
 # each: SCHEMA.TABLE, CHDATABASE.CHTABLE, DESC, WHERE, with tabs between.  One test for each, as
 # pg_to_ch_compare makes it, which says what differs.
 pg_to_ch_compare_all() {
-  local server=$1 table target desc where i=0 pg=() chq='' tables=() problem='' list=''
+  local server=$1 table target desc where i=0 queries=() chq='' tables=() problem='' list=''
   local a=$T/.compare.source b=$T/.compare.destination
   while IFS=$'\t' read -r table target desc where; do
     tables+=("$table"$'\t'"$target"$'\t'"$desc"$'\t'"${where:-true}")
@@ -53,10 +53,10 @@ pg_to_ch_compare_all() {
     IFS=$'\t' read -r table target desc where <<<"${tables[i]}"
     cmp_plan "$server" "$table" "$target" || problem=1
     [ -z "$problem" ] || break
-    pg+=("SELECT '$i:' || $CMP_PG FROM $table WHERE $where")
+    queries+=("SELECT '$i:' || $CMP_PG FROM $table WHERE $where")
     chq+="${chq:+ UNION ALL }SELECT concat('$i:', $CMP_CH) FROM $CMP_FROM"
   done
-  if [ -z "$problem" ] && cmp_pg "$server" "${pg[@]}" >"$a" 2>"$a.err" && ch "$chq FORMAT TSVRaw" >"$b" 2>"$b.err" &&
+  if [ -z "$problem" ] && cmp_pg "$server" "${queries[@]}" >"$a" 2>"$a.err" && ch "$chq FORMAT TSVRaw" >"$b" 2>"$b.err" &&
     sort -o "$a" "$a" && sort -o "$b" "$b" && cmp -s "$a" "$b"; then
     local -A rows=()
     while read -r table i; do rows[$i]=$table; done < <(cut -d : -f 1 "$a" | uniq -c)
