@@ -310,17 +310,13 @@ cmd_run() {
   rm -f "$STATE/run/supervisor.pid"
 }
 
-# Rests half a second - a tenth while things come up -, less when a child ends, and then sees to
-# every service that is gone.  What ended while nobody waited is found all the same: bash keeps the
-# status for wait.
+# Rests a quarter of a second - a tenth while things come up - and then sees to every service that is
+# gone: bash keeps its status for wait.  No wait -n: a child whose end bash has seen before does not
+# end it, and a timer can be such a child.
 reap() {
-  local svc pid timer rest=0.5
+  local svc pid rest=0.25
   ((SECONDS >= BUSY_UNTIL)) || rest=0.1
-  sleep $rest 9>&- &
-  timer=$!
-  wait -n 2>/dev/null
-  kill "$timer" 2>/dev/null
-  wait "$timer" 2>/dev/null
+  sleep $rest 9>&-
   for svc in "${!SVC_PID[@]}"; do
     pid=${SVC_PID[$svc]}
     kill -0 "$pid" 2>/dev/null && continue
