@@ -34,7 +34,7 @@ major() {
   start_decode
   wait_for log_has decode 'waiting for .*floor'
   ok 'without a floor it waits' alive decode
-  status_is 1 'a consumer has one ws-decode' ws-decode --state "$S" --consumer x -F json
+  status_is 1 'a consumer has one ws-decode' timeout 30 ws-decode --state "$S" --consumer x -F json
   like "$ERR" "decode.lock: locked by another process pid=[0-9]+" 'and is told of the other'
   ws-receive -d "$C" -S ws --create-slot --if-not-exists
   bg receive ws-receive --state "$S" -d "$C" -S ws

@@ -155,6 +155,14 @@ kill9() {
 # log_has NAME REGEX: has its stderr a line like this?
 log_has() { grep -Eq -- "$2" "$T/$1.err" 2>/dev/null; }
 
+# What processes that are gone have said is not what their namesakes say next.
+proc_forget_logs() {
+  local name
+  for name in "${PROC_NAMES[@]}"; do
+    alive "$name" || rm -f "$T/$name".{err,out}
+  done
+}
+
 # proc_in DIR...: the processes that work there.
 proc_in() {
   local dir tests=()

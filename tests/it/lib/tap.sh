@@ -183,6 +183,7 @@ for_majors() {
     # shellcheck disable=SC2034 # pg.sh uses it
     PG_MAJOR=$major
     TAP_PREFIX="[$major] "
+    proc_forget_logs
     "$@"
     proc_check
     TAP_PREFIX=
