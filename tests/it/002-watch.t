@@ -36,7 +36,7 @@ outer
 pass 'never'
 done_testing
 EOT
-  INNER_THERE=$T/there TMPDIR=$T/tmp bg runner "$TOP/tests/watch" "$T/inner.t"
+  WS_FAILURES='' WS_TIMES='' INNER_THERE=$T/there TMPDIR=$T/tmp bg runner "$TOP/tests/watch" "$T/inner.t"
   wait_for -m 'it to hang' lock_is_waited_for
   stop runner ALRM 120
   is "$STATUS" 124 'a test that hangs fails'
@@ -75,7 +75,7 @@ in_time() {
 stopped() {
   rm -f "$T/there"
   inner <<<"bg s sleep 1000; echo x >$(printf %q "$T/there"); wait_for -t 100 false"
-  TMPDIR=$T/tmp bg runner "$TOP/tests/watch" "$T/inner.t"
+  WS_FAILURES='' WS_TIMES='' TMPDIR=$T/tmp bg runner "$TOP/tests/watch" "$T/inner.t"
   wait_for -m 'the inner test' test -s "$T/there"
   stop runner "$1"
   is "$STATUS" "$2" "stopped by $1 it ends"
