@@ -332,6 +332,8 @@ void ch_desc_fini(struct ch_desc *d);
 struct ch_dcol *ch_desc_find(const struct ch_desc *d, const char *name);
 
 /* The columns of the source's usable key; false without one. */
+/* The column with this attnum, or NULL. */
+const struct ws_c_column *ch_rel_column(const struct ws_c_relation *rel, int16_t attnum);
 bool ch_rel_key(const struct ws_c_relation *rel, bool *key);
 void ch_create_sql(const struct ws_emit *e, const struct ch_tab *t, const struct ws_c_relation *rel,
 				   const char *db, const char *name, const struct ch_desc *old,

@@ -22,8 +22,8 @@ copy_note(const struct ch_note *n, struct ch_note *out)
 	}
 }
 
-static const struct ws_c_column *
-rel_column(const struct ws_c_relation *rel, int16_t attnum)
+const struct ws_c_column *
+ch_rel_column(const struct ws_c_relation *rel, int16_t attnum)
 {
 	for (int i = 0; i < rel->ncols; i++)
 		if (rel->cols[i].attnum == attnum)
@@ -66,7 +66,7 @@ drops(const struct ch_tab *t, const struct ws_c_relation *rel, const struct ch_d
 		struct ch_note_col *c = &s->note.cols[i];
 		const struct ch_dcol *dc = ch_desc_find(d, c->name);
 
-		if (rel_column(rel, c->attnum) || t->route.drop_column == WS_DROP_KEEP)
+		if (ch_rel_column(rel, c->attnum) || t->route.drop_column == WS_DROP_KEEP)
 			continue;
 		if (t->route.drop_column == WS_DROP_STOP)
 			return ws_err_op(err, "column_dropped",
@@ -104,7 +104,7 @@ make_room(const struct ch_tab *t, const struct ws_c_relation *rel, const struct 
 						 "table %s.%s: column %s is in the way of one of that name at the source",
 						 t->db, t->name, name);
 	char *to =
-		ws_asprintf("%s_%s_%d", name, rel_column(rel, c->attnum) ? "moving" : "dropped", c->attnum);
+		ws_asprintf("%s_%s_%d", name, ch_rel_column(rel, c->attnum) ? "moving" : "dropped", c->attnum);
 
 	action(s);
 	ws_buf_puts(&s->sql, "RENAME COLUMN ");

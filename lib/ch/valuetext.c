@@ -23,15 +23,6 @@ same_text(const struct ws_c_column *before, const struct ws_c_column *after)
 	return true;
 }
 
-static const struct ws_c_column *
-find(const struct ws_c_relation *rel, int16_t attnum)
-{
-	for (uint16_t i = 0; i < rel->ncols; i++)
-		if (rel->cols[i].attnum == attnum)
-			return &rel->cols[i];
-	return NULL;
-}
-
 int
 ch_check_text(const struct ws_emit *e, const struct ch_tab *t,
 			  const struct ws_c_relation *before, const struct ws_c_relation *after, struct ws_err *err)
@@ -42,7 +33,7 @@ ch_check_text(const struct ws_emit *e, const struct ch_tab *t,
 	if (t->route.deletes == WS_DEL_HISTORY || (!has && t->route.keyless != WS_KEYLESS_ALL))
 		return 0;
 	for (uint16_t i = 0; i < after->ncols; i++) {
-		const struct ws_c_column *b = find(before, after->cols[i].attnum);
+		const struct ws_c_column *b = ch_rel_column(before, after->cols[i].attnum);
 		bool in_key = !has || key[i];
 		struct ws_route_column rc;
 

@@ -108,7 +108,7 @@ backup_major() {
   rm -rf "$S" "$T/src" "$T/space"
 }
 
-members_arrive() { [ -n "$(find "$S/shadow.tmp" -type f -size +0 -print -quit)" ]; }
+members_arrive() { [ -n "$(find "$S/shadow.tmp" -name PG_VERSION)" ]; }
 
 shadow_sleeps_at() {
   wait_for -t 20 -m "replay at $1" shadow_is_at "$1" && pass "it is parked at the backup's end" && return
