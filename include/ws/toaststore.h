@@ -74,8 +74,9 @@ int ws_toaststore_fetch(struct ws_toaststore *s, ws_oid rel, ws_oid id, ws_lsn e
 
 /* ---- durability ---- */
 
-/* What was applied is durable.  all: also the position, when that is all that moved. */
-int ws_toaststore_sync(struct ws_toaststore *s, bool all, struct ws_err *err);
+/* What was applied is durable, and up to where that is.  Before a floor is announced: of a commit at or
+ * below the position that it belongs to, the WAL from the floor on may have only a part. */
+int ws_toaststore_sync(struct ws_toaststore *s, struct ws_err *err);
 /* Removes what died at or below the floor, `most` pieces at a time.  1 there may be more, 0, -1. */
 int ws_toaststore_purge(struct ws_toaststore *s, ws_lsn floor, unsigned most, struct ws_err *err);
 /* Up to where commits are in it; lsn 0: none is. */

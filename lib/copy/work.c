@@ -293,7 +293,7 @@ ended(struct copy *c, struct worker *w, struct ws_err *err)
 	struct copy_table *t = w->t;
 
 	/* The frame that follows makes the table a loaded one. */
-	if (ws_toaststore_sync(c->store, true, err) != 0 || put_end(c, w, err) != 0)
+	if (ws_toaststore_sync(c->store, err) != 0 || put_end(c, w, err) != 0)
 		return -1;
 	t->state = COPY_DONE;
 	c->done++;

@@ -188,7 +188,7 @@ ws_toaststore_fork(struct ws_toaststore *s, ws_tli tli, ws_lsn keep, ws_lsn fork
 		return -1;
 	s->meta = (struct ts_meta){{tli, keep < s->meta.applied.lsn ? keep : s->meta.applied.lsn}, 0};
 	s->dirty = true;
-	return ws_toaststore_sync(s, true, err);
+	return ws_toaststore_sync(s, err);
 }
 
 /* ---- the initial load ---- */

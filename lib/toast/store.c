@@ -134,11 +134,11 @@ ts_room(struct ws_toaststore *s, struct ws_err *err)
 }
 
 int
-ws_toaststore_sync(struct ws_toaststore *s, bool all, struct ws_err *err)
+ws_toaststore_sync(struct ws_toaststore *s, struct ws_err *err)
 {
 	if (ts_flush(s, err) != 0)
 		return -1;
-	bool moved = all && s->meta.applied.lsn != s->saved.applied.lsn;
+	bool moved = s->meta.applied.lsn != s->saved.applied.lsn;
 
 	if (moved && txn_begin(s, err) != 0)
 		return -1;
@@ -159,7 +159,7 @@ ws_toaststore_tend(struct ws_toaststore *s, struct ws_err *err)
 {
 	if (s->meta.applied.lsn - s->saved.applied.lsn < APPLIED_BYTES)
 		return 0;
-	return ws_toaststore_sync(s, true, err);
+	return ws_toaststore_sync(s, err);
 }
 
 struct ws_pos
@@ -340,7 +340,7 @@ ws_toaststore_open(const char *dir, uint64_t system_id, ws_oid db, struct ws_err
 	s->lock = -1;
 	if (ws_mkdir_p(dir, 0700, err) == 0 && (s->lock = ws_lock_file(lock, err)) >= 0 &&
 	    open_env(s, err) == 0 && check_owner(s, system_id, db, err) == 0 &&
-	    read_meta(s, err) == 0 && ws_toaststore_sync(s, false, err) == 0 &&
+	    read_meta(s, err) == 0 && ws_toaststore_sync(s, err) == 0 &&
 	    ws_fsync_path(dir, err) == 0) {
 		free(lock);
 		return s;

@@ -387,7 +387,7 @@ finish(struct ws_run *r, struct ws_err *err)
 	ws_change_put(&r->out, &c);
 	if (ws_run_flush(r, err) != 0)
 		return -1;
-	if (r->toast && ws_toaststore_sync(r->toast, true, err) != 0)
+	if (r->toast && ws_toaststore_sync(r->toast, err) != 0)
 		return -1;
 	return ws_run_look_after(r, true, err);
 }

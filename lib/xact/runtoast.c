@@ -10,7 +10,7 @@
 static int
 before_floor(void *arg, struct ws_err *err)
 {
-	return ws_toaststore_sync(arg, false, err);
+	return ws_toaststore_sync(arg, err);
 }
 
 int

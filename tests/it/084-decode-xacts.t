@@ -119,10 +119,6 @@ prepared() {
 # ---- xids wrap around ----
 
 wrap() {
-  if ! pg_has pg_resetwal; then
-    skip 'xids that wrap around' "PostgreSQL $PG_MAJOR has no pg_resetwal here"
-    return
-  fi
   ok 'near the end of the xids' pg_near_wrap a || return
   rm -rf "$T/cat"
   known

@@ -10,15 +10,7 @@ SEED=${WS_SEED:-$RANDOM}
 RANDOM=$SEED
 note "WS_SEED=$SEED"
 
-drained() {
-  local lsn
-  lsn=$(sql src 'SELECT pg_current_wal_insert_lsn()')
-  wait_for -t "${1:-60}" -m "ack.main at $lsn" drained_or_failed "$lsn" && pos_ge "$S/pos/ack.main" "$lsn" && return
-  fail "$STEP: drained" "$(pipe_why)"
-  return 1
-}
-
-drained_or_failed() { pos_ge "$S/pos/ack.main" "$1" || grep -q '^[23] ' "$S/run/consumer.main.exit" 2>/dev/null; }
+drained() { pipe_drained src "$STEP" "${1:-60}"; }
 
 compare_all() {
   sql src/app "SELECT format(E'%1\$s.%2\$s\tapp.%1\$s_%2\$s\t%3\$s: %1\$s.%2\$s', nspname, relname, \$_\$$STEP\$_\$)
@@ -172,6 +164,20 @@ random_sql() {
 
 nap_ms() { proc_nap "$(printf '0.%03d' "$1")"; }
 
+# Read again from a floor that lies inside a transaction which is over: what it did is in the store.
+inside() {
+  local floor
+  STEP='the floor is inside a transaction that is over'
+  sql src/app 'CREATE TABLE plain (id int PRIMARY KEY, n int)' 'INSERT INTO plain SELECT g, g FROM generate_series(1, 100) g' \
+    "BEGIN; CLUSTER plain USING plain_pkey; PREPARE TRANSACTION 'over'"
+  floor=$(sql src 'SELECT pg_current_wal_insert_lsn()')
+  sql src/app "BEGIN; UPDATE t SET n = n + 1 WHERE id = 1; PREPARE TRANSACTION 'open'" "COMMIT PREPARED 'over'" 'UPDATE plain SET n = n + 1'
+  ok "$STEP" wait_for -m 'a floor past its start' pos_ge "$S/pos/floor.main" "$floor" || return
+  pipe_kill9 decode.main
+  sql src/app "COMMIT PREPARED 'open'"
+  drained && compare_all
+}
+
 kills() {
   local round i pids=() n=0 busy pid floor
   set_up || return
@@ -181,6 +187,7 @@ kills() {
   cp -r "$S/consumer/main/toast" "$T/store"
   read -r _ floor <"$S/pos/floor.main"
   pipe_start
+  inside || return
   for ((round = 1; round <= ${WS_KILL_ROUNDS:-3}; round++)); do
     STEP="kill -9, round $round, seed $SEED"
     pids=()

@@ -121,7 +121,7 @@ static int
 lived(struct ws_toaststore *t, const struct life *l, size_t n, struct ws_err *err)
 {
 	if (l->sync && n == l->sync &&
-	    (ws_toaststore_sync(t, false, err) != 0 ||
+	    (ws_toaststore_sync(t, err) != 0 ||
 	     ws_toaststore_purge(t, l->floor, 1000000, err) < 0))
 		return -1;
 	return !l->die || n < l->die;

@@ -125,7 +125,7 @@ values_come_back(void **state)
 	assert_int_equal(get(1, 10, 100, 4999, 100), -1);
 	assert_string_equal(err.reason, "toast_corrupt");
 	/* Forgotten without a sync, there with one. */
-	assert_int_equal(ws_toaststore_sync(s, false, &err), 0);
+	assert_int_equal(ws_toaststore_sync(s, &err), 0);
 	assert_true(ws_toaststore_begin(s, 1, 200));
 	put(1, 12, 200, 100, 50, 2);
 	assert_int_equal(ws_toaststore_end(s, &err), 0);
@@ -235,7 +235,7 @@ a_load_counts_from_its_point(void **state)
 	assert_int_equal(ws_toaststore_load(s, 1, 50, 1000, &err), 0);
 	bytes(1, 20, 1000, 100, b);
 	assert_int_equal(ws_toaststore_load_put(s, 1, 1000, 20, 0, b, 100, &at, &err), 0);
-	assert_int_equal(ws_toaststore_sync(s, true, &err), 0);
+	assert_int_equal(ws_toaststore_sync(s, &err), 0);
 	reopen();
 	/* WAL from before it. */
 	ws_toaststore_begin(s, 1, 900);
@@ -269,7 +269,7 @@ unseen_chunks_are_never_mistaken(void **state)
 	assert_int_equal(ws_toaststore_want(s, 1, false, &err), 1);
 	assert_int_equal(ws_toaststore_end(s, &err), 0);
 	assert_int_equal(get(1, 10, 200, 5000, 100), 0);
-	ws_toaststore_sync(s, false, &err);
+	ws_toaststore_sync(s, &err);
 	reopen();
 	ws_toaststore_begin(s, 1, 300);
 	assert_int_equal(ws_toaststore_want(s, 1, true, &err), 1);
@@ -297,7 +297,7 @@ a_fork_takes_back(void **state)
 	assert_int_equal(ws_toaststore_end(s, &err), 0);
 	ws_toaststore_begin(s, 1, 300);
 	put(1, 12, 300, 9000, 50, 3); /* in part */
-	assert_int_equal(ws_toaststore_sync(s, false, &err), 0);
+	assert_int_equal(ws_toaststore_sync(s, &err), 0);
 	reopen();
 	assert_int_equal(ws_toaststore_load(s, 3, 70, 180, &err), 0);
 	bytes(3, 1, 180, 50, b);
@@ -395,7 +395,7 @@ killed_at_random(void **state)
 		if (i > acked && (own >> 40) % 3 == 0)
 			acked = i - (unsigned)(own >> 50) % (i - acked);
 		if ((own >> 45) % 5 == 0 && acked > floor && i >= acked) {
-			assert_int_equal(ws_toaststore_sync(s, false, &err), 0);
+			assert_int_equal(ws_toaststore_sync(s, &err), 0);
 			floor = acked;
 			unsigned most = 1 + (unsigned)(own >> 35) % 300;
 
@@ -407,7 +407,7 @@ killed_at_random(void **state)
 	kill:
 		kills++;
 		if (own >> 63)
-			assert_int_equal(ws_toaststore_sync(s, false, &err), 0);
+			assert_int_equal(ws_toaststore_sync(s, &err), 0);
 		reopen();
 		i = floor + 1;
 	}
@@ -433,7 +433,7 @@ damage_is_noticed(void **state)
 	ws_toaststore_begin(s, 1, 100);
 	put(1, 10, 100, 1500, 50, 1);
 	assert_int_equal(ws_toaststore_end(s, &err), 0);
-	ws_toaststore_sync(s, false, &err);
+	ws_toaststore_sync(s, &err);
 	ws_toaststore_close(s);
 	s = NULL;
 	snprintf(path, sizeof path, "%s/data.mdb", dir);

@@ -58,10 +58,23 @@ pg_conf() {
   printf '%s\n' "$@" >>"$T/$name/postgresql.conf"
 }
 
-# pg_has PROGRAM: does the rig have the major's own?
-pg_has() {
-  pg_bin
-  [ -x "$PGBIN/$1" ]
+# pg_resetwal NAME OPTION...: the rig's 16 has none of its own.  17's does when the cluster looks like
+# one of 17: of pg_control only the version differs, of the segment that it writes the first page's magic.
+pg_resetwal() {
+  local name=$1 data=$T/$1 new
+  shift
+  pg_bin "${PG_MAJOR_OF[$name]}"
+  if [ -x "$PGBIN/pg_resetwal" ]; then
+    "$PGBIN/pg_resetwal" "$@" -D "$data"
+    return
+  fi
+  [ "${PG_MAJOR_OF[$name]}" = 16 ] || return 1
+  pg_bin 17
+  mkdir "$data/pg_wal/summaries" && echo 17 >"$data/PG_VERSION" && controlversion "$data" 1700 &&
+    "$PGBIN/pg_resetwal" "$@" -D "$data" &&
+    rmdir "$data/pg_wal/summaries" && echo 16 >"$data/PG_VERSION" && controlversion "$data" 1300 || return
+  new=("$data"/pg_wal/????????????????????????)
+  printf '\023\321' | dd of="${new[0]}" conv=notrunc status=none
 }
 
 # pg_set_xid NAME XID: freezes everything and makes XID, a page's first in pg_xact, the next; not more
@@ -72,8 +85,7 @@ pg_set_xid() {
     PGOPTIONS='-c client_min_messages=error' sql "$1/$db" 'VACUUM (FREEZE)' || return 1
   done
   pg_stop "$1"
-  pg_bin
-  "$PGBIN/pg_resetwal" -f -x "$2" -u "$2" -D "$T/$1" >"$T/resetwal" 2>&1 || {
+  pg_resetwal "$1" -f -x "$2" -u "$2" >"$T/resetwal" 2>&1 || {
     diag "$(cat "$T/resetwal")"
     return 1
   }

@@ -41,13 +41,29 @@ pipe_logs() {
   done
 }
 
-# pipe_why: how the consumer main ended, and what its tools and the supervisor said last.
+# pipe_why: where everything is, how the consumer main ended, and what was said last.
 pipe_why() {
   local f
-  cat "$S"/run/consumer.main.{exit,status} 2>&1
-  tail -n 4 "$S/log/supervisor.log"
-  for f in "$S"/log/{decode,emit}.main.log; do grep -hE ' error: ' "$f" | tail -n 2; done
+  cat "$S"/run/consumer.main.{exit,status} 2>/dev/null
+  for f in "$S"/pos/*; do printf '%s %s; ' "${f##*/}" "$(<"$f")"; done
+  echo
+  walshadow status 2>&1 | sed -n 's/^ *//; /[^ ]/p' | head -n 24
+  for f in supervisor receive filter walsend shadow catalog decode.main emit.main; do
+    tail -n 2 "$S/log/$f.log" 2>/dev/null | sed "s/^/$f: /"
+  done
 }
+
+# pipe_drained SERVER DESC [SECONDS]: all that the source wrote is acknowledged; gives up at once when
+# the consumer main stops.  A failure is a failed test DESC.
+pipe_drained() {
+  local lsn
+  lsn=$(sql "$1" 'SELECT pg_current_wal_insert_lsn()')
+  wait_for -t "${3:-60}" -m "ack.main at $lsn" pipe_settled "$lsn" && pos_ge "$S/pos/ack.main" "$lsn" && return
+  fail "$2: drained" "wanted $lsn" "$(pipe_why)"
+  return 1
+}
+
+pipe_settled() { pos_ge "$S/pos/ack.main" "$1" || grep -q '^[23] ' "$S/run/consumer.main.exit"; }
 
 # pipe_drain SERVER [CONSUMER] [SECONDS]: until all that the source wrote is acknowledged.
 pipe_drain() {

@@ -17,16 +17,7 @@ compare_tables() {
   pg_to_ch_compare_all src/app app <"$T/.compare.tables"
 }
 
-# drained: all is acknowledged; gives up at once when the consumer stops.
-drained() {
-  local lsn
-  lsn=$(sql src 'SELECT pg_current_wal_insert_lsn()')
-  wait_for -t 60 -m "ack.main at $lsn" drained_or_failed "$lsn" && pos_ge "$S/pos/ack.main" "$lsn" && return
-  fail "$STEP: drained" "$(pipe_why)"
-  return 1
-}
-
-drained_or_failed() { pos_ge "$S/pos/ack.main" "$1" || grep -q '^[23] ' "$S/run/consumer.main.exit"; }
+drained() { pipe_drained src "$STEP"; }
 
 # run_file FILE: its steps, each drained and compared.  A change of another database goes with it.
 run_file() {

@@ -35,7 +35,7 @@ fail() {
   # scripts/check shows these once more at its end.
   [ -z "${WS_FAILURES:-}" ] || {
     printf '%s:%s %s\n' "$(basename "$0")" "${BASH_LINENO[1]:-?}" "$TAP_PREFIX$desc"
-    for line; do printf '    %s\n' "${line:0:300}"; done | head -n 6
+    for line; do printf '%s\n' "$line"; done | cut -c 1-300 | sed 's/^/    /' | head -n 60
   } >>"$WS_FAILURES"
   return 1
 }
