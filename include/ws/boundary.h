@@ -6,6 +6,9 @@
 
 #include "ws/xactrec.h"
 
+#define WS_OID_PG_TYPE  1247u
+#define WS_OID_PG_CLASS 1259u
+
 struct ws_boundary {
 	bool is;          /* is a boundary */
 	bool every_db;    /* belongs to every followed database (database cache message, shared relcache) */

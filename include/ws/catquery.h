@@ -34,6 +34,8 @@ struct ws_catquery_sink {
 	/* All relations or all types were read: whatever did not come is gone.  May be NULL. */
 	int (*rels_all)(void *arg, struct ws_err *err);
 	int (*types_all)(void *arg, struct ws_err *err);
+	/* Types that what came uses and nobody has; asked until there are none (*n 0).  May be NULL. */
+	int (*types_missing)(void *arg, const ws_oid **oids, size_t *n, struct ws_err *err);
 	void *arg;
 };
 

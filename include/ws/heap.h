@@ -27,7 +27,6 @@ struct ws_tuple {
 	uint8_t hoff; /* offset of the columns from the header's start: body + hoff - 23 */
 };
 
-#define WS_TUPLE_HDR_SIZE 23u
 #define WS_TUPLE_NATTS(t) ((t)->infomask2 & 0x07FFu)
 
 /* A tuple on a page: p is its header.  -1: too short. */

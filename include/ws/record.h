@@ -66,11 +66,20 @@ struct ws_record {
 
 /* Takes rec apart.  -1: the bytes are no record (err has LSN and what). */
 int ws_record_parse(const struct ws_rec *rec, struct ws_record *out, struct ws_err *err);
+/* Block 0's relation without taking the whole record apart.  False: the record has no block 0. */
+bool ws_rec_locator(const uint8_t *data, uint32_t tot_len, struct ws_locator *loc);
 /* The block with this id, or NULL. */
 const struct ws_block *ws_record_block(const struct ws_record *r, uint8_t id);
 
 /* Restores the 8192-byte page of a block's image into page.  -1: no image, or corrupt. */
 int ws_fpi_restore(const struct ws_block *b, uint8_t *page, struct ws_err *err);
+
+/* Of a heap tuple, up to the NULL bitmap (access/htup_details.h: SizeofHeapTupleHeader). */
+#define WS_TUPLE_HDR_SIZE 23u
+
+/* The columns' bytes of the tuple at a line pointer (1 is the first) of a block's image, which is
+ * restored into page.  False: there is none. */
+bool ws_fpi_row(const struct ws_block *b, uint16_t off, uint8_t *page, const uint8_t **row, size_t *n);
 
 /* True when the record's own CRC is right. */
 bool ws_record_crc_ok(const uint8_t *rec, uint32_t tot_len);

@@ -22,6 +22,7 @@ struct ws_walver {
 	/* syscache ids of the boundary rules (wal messages): */
 	uint8_t cache_namespace_name, cache_namespace_oid, cache_type_name, cache_type_oid,
 	    cache_enum_oid, cache_enum_name, cache_range_multi, cache_range_type, cache_database_oid;
+	uint8_t class_persistence; /* where a row of pg_class has relpersistence (catalog/pg_class.h) */
 	bool heap2_prune_merged;   /* 17+: PRUNE_ON_ACCESS/VACUUM_SCAN/VACUUM_CLEANUP */
 };
 

@@ -107,7 +107,7 @@ int
 copy_check(struct copy *c, const struct copy_table *t, struct ws_err *err)
 {
 	struct current cur = {.t = t, .toast_same = !t->toast};
-	const struct ws_catquery_sink sink = {see_rel, see_type, gone, gone, NULL, NULL, &cur};
+	const struct ws_catquery_sink sink = {see_rel, see_type, gone, gone, NULL, NULL, NULL, &cur};
 	const struct ws_boundary none = {0};
 	ws_oid *types = ws_calloc(t->ntypes, sizeof *types);
 	ws_oid *rels = ws_calloc(t->ntypes + 2, sizeof *rels);

@@ -12,8 +12,16 @@
 struct store {
 	struct ws_cathist *hist;
 	ws_oid db;
-	struct catq_oids rels, types; /* that were found, ascending */
+	struct catq_oids rels, types; /* that were found; types: ascending when asked */
+	struct catq_oids used, missing; /* types that what was found uses; of these, what was asked for last */
 };
+
+static void
+use(struct store *s, ws_oid type)
+{
+	if (type >= WS_FIRST_NORMAL_OID)
+		catq_add(&s->used, type);
+}
 
 static int
 store_rel(void *arg, const struct ws_rel *r, struct ws_err *err)
@@ -21,6 +29,9 @@ store_rel(void *arg, const struct ws_rel *r, struct ws_err *err)
 	struct store *s = arg;
 
 	catq_add(&s->rels, r->oid);
+	for (int i = 0; i < r->natts; i++)
+		if (!(r->attrs[i].flags & WS_ATT_DROPPED))
+			use(s, r->attrs[i].typid);
 	return ws_cathist_put_rel(s->hist, r, err);
 }
 
@@ -30,6 +41,9 @@ store_type(void *arg, const struct ws_type *t, struct ws_err *err)
 	struct store *s = arg;
 
 	catq_add(&s->types, t->oid);
+	use(s, t->elem);
+	use(s, t->base);
+	use(s, t->subtype);
 	return ws_cathist_put_type(s->hist, t, err);
 }
 
@@ -84,11 +98,38 @@ all_types(void *arg, struct ws_err *err)
 }
 
 static int
+types_missing(void *arg, const ws_oid **oids, size_t *n, struct ws_err *err)
+{
+	struct store *s = arg;
+
+	catq_sort(&s->types);
+	catq_sort(&s->used);
+	s->missing.n = 0;
+	for (size_t i = 0; i < s->used.n; i++) {
+		struct ws_type *t = NULL;
+
+		if (catq_has(&s->types, s->used.v[i]) || (i && s->used.v[i] == s->used.v[i - 1]))
+			continue;
+		int rc = ws_cathist_type(s->hist, s->db, s->used.v[i], UINT64_MAX, &t, err);
+
+		ws_type_free(t);
+		if (rc < 0)
+			return -1;
+		if (rc == 0)
+			catq_add(&s->missing, s->used.v[i]);
+	}
+	s->used.n = 0;
+	*oids = s->missing.v;
+	*n = s->missing.n;
+	return 0;
+}
+
+static int
 attempt(struct cap *c, struct cap_db *db, struct ws_pos at, const struct ws_catquery_want *want,
         struct ws_err *err)
 {
 	struct store s = {.hist = c->hist, .db = db->oid};
-	const struct ws_catquery_sink sink = {store_rel, store_type, drop_rel, drop_type, all_rels, all_types, &s};
+	const struct ws_catquery_sink sink = {store_rel, store_type, drop_rel, drop_type, all_rels, all_types, types_missing, &s};
 
 	if (ws_cathist_begin(c->hist, db->oid, at, err) != 0)
 		return -1;
@@ -103,6 +144,8 @@ attempt(struct cap *c, struct cap_db *db, struct ws_pos at, const struct ws_catq
 		         s.types.n);
 	catq_free(&s.rels);
 	catq_free(&s.types);
+	catq_free(&s.used);
+	catq_free(&s.missing);
 	return rc;
 }
 

@@ -17,6 +17,7 @@
 #include "ws/history.h"
 #include "ws/log.h"
 #include "ws/lsn.h"
+#include "ws/temprel.h"
 #include "ws/tool.h"
 #include "ws/waldir.h"
 #include "ws/walread.h"
@@ -32,6 +33,8 @@ struct tail {
 	struct ws_walreader *reader;
 	ws_tli tli;
 	struct ws_pos received;
+	struct ws_temprels *temps;
+	struct ws_pos passed; /* the last boundary that needed no capture; lsn 0: positions are past it */
 	int notify; /* inotify on pos/ */
 	/* Ends of records that were read, ascending; those above `received` wait for it.  A position is
 	 * always a record's end: reading that starts inside a record would not see it. */
@@ -212,6 +215,54 @@ concerns(const struct cap_db *db, const struct ws_boundary *b, ws_lsn end)
 	return db->has && db->captured.lsn < end && ws_boundary_for(b, db->oid);
 }
 
+/* Where the WAL shows rows of pg_class and pg_type, as of the last capture. */
+static int
+temps_files(struct tail *t, const struct cap_db *db, struct ws_err *err)
+{
+	const ws_oid oids[2] = {WS_OID_PG_CLASS, WS_OID_PG_TYPE};
+	ws_oid files[2] = {0};
+
+	for (int i = 0; i < 2; i++) {
+		struct ws_rel *r;
+		int rc = ws_cathist_rel(t->c->hist, db->oid, oids[i], UINT64_MAX, &r, err);
+
+		if (rc < 0)
+			return -1;
+		if (rc > 0) {
+			files[i] = r->filenode;
+			ws_rel_free(r);
+		}
+	}
+	ws_temprels_files(t->temps, db->oid, files[0], files[1]);
+	return 0;
+}
+
+/* Temporary relations alone: nothing to capture.  A database that joins waits for any boundary. */
+static bool
+temporary(struct tail *t, const struct ws_boundary *b, const struct ws_boundary_ids *ids)
+{
+	bool joining = false;
+
+	for (size_t i = 0; i < t->c->ndbs; i++)
+		joining |= !t->c->dbs[i].has;
+	return ws_temprels_only(t->temps, b->db, b, ids) && !joining;
+}
+
+/* The gate stands at the first boundary above captured, one that needs no capture included. */
+static int
+move_passed(struct tail *t, struct ws_err *err)
+{
+	if (!t->passed.lsn)
+		return 0;
+	if (need_received(t, t->passed, err) != 0)
+		return -1;
+	for (size_t i = 0; i < t->c->ndbs; i++)
+		if (t->c->dbs[i].has && cap_move(t->c, &t->c->dbs[i], t->passed, false, err) != 0)
+			return -1;
+	t->passed.lsn = 0;
+	return 0;
+}
+
 static int
 capture_boundary(struct tail *t, const struct ws_xactrec *x, const struct ws_boundary *b, struct ws_pos at,
                  struct ws_err *err)
@@ -229,6 +280,13 @@ capture_boundary(struct tail *t, const struct ws_xactrec *x, const struct ws_bou
 	const struct ws_catquery_want want = {.boundary = b, .ids = &ids};
 
 	++*c->m_boundaries;
+	if (temporary(t, b, &ids)) {
+		++*c->m_temporary;
+		t->passed = at;
+		ws_boundary_ids_fini(&ids);
+		return 0;
+	}
+	rc = move_passed(t, err);
 	for (size_t i = 0; i < c->ndbs && rc == 0; i++) {
 		struct cap_db *db = &c->dbs[i];
 
@@ -242,7 +300,7 @@ capture_boundary(struct tail *t, const struct ws_xactrec *x, const struct ws_bou
 	/* Only now may the gate move. */
 	for (size_t i = 0; i < c->ndbs && rc == 0; i++)
 		if (concerns(&c->dbs[i], b, at.lsn))
-			rc = cap_move(c, &c->dbs[i], at, true, err);
+			rc = cap_move(c, &c->dbs[i], at, true, err) != 0 ? -1 : temps_files(t, &c->dbs[i], err);
 	ws_boundary_ids_fini(&ids);
 	return rc;
 }
@@ -254,8 +312,10 @@ take_record(struct tail *t, const struct ws_rec *rec, struct ws_err *err)
 	struct ws_xactrec x;
 	const struct ws_walver *ver = ws_walreader_ver(t->reader);
 
-	if (rec->rmid != WS_RM_XACT)
+	if (rec->rmid != WS_RM_XACT) {
+		ws_temprels_record(t->temps, rec, ver);
 		return 0;
+	}
 	if (ws_record_parse(rec, &r, err) != 0)
 		return -1;
 	int rc = ws_xactrec_parse(&r, ver, &x, err);
@@ -311,6 +371,16 @@ lowest_captured(const struct cap *c)
 	return low;
 }
 
+static int
+temps_new(struct tail *t, struct ws_err *err)
+{
+	t->temps = ws_temprels_new();
+	for (size_t i = 0; i < t->c->ndbs; i++)
+		if (t->c->dbs[i].has && temps_files(t, &t->c->dbs[i], err) != 0)
+			return -1;
+	return 0;
+}
+
 /* The descendant's copy of the fork's segment begins: go on in it where the ancestor was left. */
 static int
 switch_timeline(struct tail *t, const struct ws_walchunk *ch, struct ws_err *err)
@@ -333,7 +403,9 @@ switch_timeline(struct tail *t, const struct ws_walchunk *ch, struct ws_err *err
 	ws_walreader_seek(t->reader, ch->lsn, from < at ? from : at);
 	t->tli = ch->tli;
 	t->nends = 0;
-	return 0;
+	/* What the ancestor had above the fork has not happened. */
+	ws_temprels_free(t->temps);
+	return temps_new(t, err);
 }
 
 static void
@@ -376,6 +448,8 @@ advance(struct tail *t, struct ws_err *err)
 		return 0;
 	const struct ws_pos pos = {t->tli, t->ends[n - 1]};
 
+	if (t->passed.lsn <= pos.lsn)
+		t->passed.lsn = 0;
 	t->nends -= n;
 	memmove(t->ends, t->ends + n, t->nends * sizeof *t->ends);
 	for (size_t i = 0; i < t->c->ndbs; i++)
@@ -468,29 +542,6 @@ follow(struct tail *t, struct ws_err *err)
 	return 0;
 }
 
-static void
-make_metrics(struct cap *c)
-{
-	struct ws_metrics *m = ws_tool_metrics();
-
-	c->m_boundaries = ws_metric(m, WS_COUNTER, "walshadow_catalog_boundaries_total", "",
-	                            "Catalog boundaries of followed databases that were captured");
-	c->m_captures = ws_metric(m, WS_COUNTER, "walshadow_catalog_captures_total", "",
-	                          "Reads of the shadow that were stored");
-	c->m_retries = ws_metric(m, WS_COUNTER, "walshadow_catalog_read_retries_total", "",
-	                         "Reads of the shadow that failed and were repeated");
-	c->m_wait = ws_metric(m, WS_COUNTER, "walshadow_catalog_wait_seconds_total", "",
-	                      "Time spent waiting for the shadow to reach a boundary");
-	c->m_capture = ws_metric(m, WS_COUNTER, "walshadow_catalog_capture_seconds_total", "",
-	                         "Time spent reading the shadow and storing what it showed");
-	c->m_replay = ws_metric(m, WS_GAUGE, "walshadow_catalog_shadow_replay_lsn", "",
-	                        "Replay position of the shadow when it was last asked");
-	c->m_lag_bytes = ws_metric(m, WS_GAUGE, "walshadow_catalog_replay_lag_bytes", "",
-	                           "WAL that the shadow must still replay to the boundary waited for");
-	c->m_lag_seconds = ws_metric(m, WS_GAUGE, "walshadow_catalog_replay_lag_seconds", "",
-	                             "How long the boundary at hand has been waited for");
-}
-
 static int
 start(struct tail *t, struct ws_err *err)
 {
@@ -518,7 +569,7 @@ start(struct tail *t, struct ws_err *err)
 		if (need_received(t, at, err) != 0 || cap_move(c, &c->dbs[i], at, true, err) != 0)
 			goto out;
 	}
-	rc = open_tail(t, err);
+	rc = temps_new(t, err) != 0 ? -1 : open_tail(t, err);
 out:
 	free(pos);
 	free(dir);
@@ -532,7 +583,7 @@ ws_capture_run(const struct ws_capture_opts *o, struct ws_err *err)
 	struct tail t = {.c = &c, .notify = -1, .pruned_at = ws_now_us()};
 
 	c.shadow = o->shadow ? ws_strdup(o->shadow) : ws_asprintf("host='%s/run' port=5433", o->state);
-	make_metrics(&c);
+	cap_metrics(&c);
 	int rc = start(&t, err);
 
 	if (rc == 0)
@@ -541,6 +592,7 @@ ws_capture_run(const struct ws_capture_opts *o, struct ws_err *err)
 	if (rc != 0 && ws_tool_stopping() && err->status == WS_ETEMP)
 		rc = 0;
 	free(t.ends);
+	ws_temprels_free(t.temps);
 	ws_walreader_free(t.reader);
 	ws_walsrc_close(t.src);
 	if (t.notify >= 0)

@@ -23,8 +23,10 @@ struct cap {
 	struct cap_db *dbs;
 	size_t ndbs;
 	bool first; /* nothing is captured yet: a shadow that refuses connections need not be waited for long */
-	double *m_boundaries, *m_captures, *m_wait, *m_capture, *m_replay, *m_lag_bytes, *m_lag_seconds, *m_retries;
+	double *m_boundaries, *m_temporary, *m_captures, *m_wait, *m_capture, *m_replay, *m_lag_bytes, *m_lag_seconds, *m_retries;
 };
+
+void cap_metrics(struct cap *c);
 
 /* ---- capdb.c: databases and their positions ---- */
 /* Brings dbs up to date with the state directory; new ones may lack `has`. */

@@ -14,6 +14,7 @@ struct catq_oids {
 
 void catq_add(struct catq_oids *o, ws_oid oid);
 void catq_free(struct catq_oids *o);
+void catq_sort(struct catq_oids *o);
 bool catq_has(const struct catq_oids *sorted, ws_oid oid);
 /* `'{1,2}'::oid[]` */
 void catq_array(struct ws_buf *sql, const ws_oid *v, size_t n);

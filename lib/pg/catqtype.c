@@ -9,7 +9,9 @@ enum {
 	T_BASE, T_TYPMOD, T_RELID, T_SUBTYPE, T_OUT_LIB, T_OUT_SYM
 };
 
-/* A true array subscripts by array_subscript_handler; typelem alone also marks name, point and the
+/* Temporary relations are not kept, nor are their row types and the arrays of these, unless a column of
+ * another relation has one.
+ * A true array subscripts by array_subscript_handler; typelem alone also marks name, point and the
  * like (catalog/pg_type.h: IsTrueArrayType). */
 static const char type_sql[] =
     "PREPARE ws_types (oid[]) AS SELECT t.oid, n.nspname, t.typname, t.typtype, t.typcategory, t.typlen, t.typbyval, t.typalign, "
@@ -20,7 +22,11 @@ static const char type_sql[] =
     "WHEN 'm' THEN (SELECT r.rngtypid FROM pg_range r WHERE r.rngmultitypid = t.oid) END, "
     "p.probin, p.prosrc "
     "FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace JOIN pg_proc p ON p.oid = t.typoutput "
-    "WHERE t.oid = ANY ($1) ORDER BY t.oid";
+    "WHERE t.oid = ANY ($1) AND NOT EXISTS (SELECT FROM pg_class c WHERE c.relpersistence = 't' AND c.oid = "
+    "CASE WHEN t.typrelid <> 0 THEN t.typrelid WHEN t.typsubscript = 'pg_catalog.array_subscript_handler'::regproc "
+    "THEN (SELECT e.typrelid FROM pg_type e WHERE e.oid = t.typelem) END "
+    "AND NOT EXISTS (SELECT FROM pg_depend d JOIN pg_class u ON u.oid = d.objid WHERE d.refclassid = 1247 "
+    "AND d.refobjid IN (t.oid, t.typarray, t.typelem) AND d.classid = 1259 AND u.relpersistence <> 't')) ORDER BY t.oid";
 
 static const char label_sql[] =
     "PREPARE ws_labels (oid[]) AS SELECT enumtypid, oid, enumlabel FROM pg_enum WHERE enumtypid = ANY ($1) "

@@ -31,6 +31,13 @@ by_oid(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+void
+catq_sort(struct catq_oids *o)
+{
+	if (o->n)
+		qsort(o->v, o->n, sizeof *o->v, by_oid);
+}
+
 bool
 catq_has(const struct catq_oids *o, ws_oid oid)
 {
@@ -283,6 +290,25 @@ report_gone(const struct catq_oids *want, const struct catq_oids *found,
 	return 0;
 }
 
+/* A commit does not name the types that a new relation uses, which are older, and known but for row types
+ * of temporary tables. */
+static int
+missing_types(struct ws_pg *c, const struct ws_catquery_sink *sink, struct ws_err *err)
+{
+	struct catq_oids found = {0};
+	const ws_oid *oids;
+	size_t n;
+	int rc = 0;
+
+	while (rc == 0 && sink->types_missing && (rc = sink->types_missing(sink->arg, &oids, &n, err)) == 0 && n) {
+		const struct catq_oids want = {(ws_oid *)(uintptr_t)oids, n};
+
+		rc = catq_read_types(c, &want, sink, &found, err);
+	}
+	catq_free(&found);
+	return rc;
+}
+
 static int
 read_snapshot(struct ws_pg *c, const struct ws_catquery_want *w, const struct ws_catquery_sink *sink,
               struct ws_err *err)
@@ -303,6 +329,8 @@ read_snapshot(struct ws_pg *c, const struct ws_catquery_want *w, const struct ws
 		rc = catq_read_types(c, &types, sink, &found_types, err);
 	if (rc == 0)
 		rc = catq_read_rels(c, &rels, sink, &found_rels, err);
+	if (rc == 0)
+		rc = missing_types(c, sink, err);
 	if (rc == 0)
 		rc = report_gone(&types, &found_types, sink->type_gone, sink->arg, err);
 	if (rc == 0)

@@ -4,9 +4,12 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "ws/cursor.h"
 #include "ws/pglz.h"
 #include "ws/record.h"
 #include "ws/walpage.h"
+
+#define PAGE_HDR 24u /* storage/bufpage.h: SizeOfPageHeaderData */
 
 /* Decompresses the image into exactly want bytes.  Returns its method's name when it is corrupt. */
 static const char *
@@ -43,4 +46,21 @@ ws_fpi_restore(const struct ws_block *b, uint8_t *page, struct ws_err *err)
 	memset(page + head, 0, b->hole_len);
 	memcpy(page + head + b->hole_len, src + head, have - head);
 	return 0;
+}
+
+bool
+ws_fpi_row(const struct ws_block *b, uint16_t off, uint8_t *page, const uint8_t **row, size_t *n)
+{
+	struct ws_err ignored;
+
+	if (!b->img || off == 0 || PAGE_HDR + 4u * off > WS_PAGE_SIZE || ws_fpi_restore(b, page, &ignored) != 0)
+		return false;
+	uint32_t lp = ws_le32(page + PAGE_HDR + 4u * (off - 1u)); /* ItemIdData: offset 15, flags 2, length 15 */
+	size_t at = lp & 0x7fff, len = lp >> 17;
+
+	if (len < WS_TUPLE_HDR_SIZE || at + len > WS_PAGE_SIZE || page[at + 22] > len || page[at + 22] < WS_TUPLE_HDR_SIZE)
+		return false;
+	*row = page + at + page[at + 22];
+	*n = len - page[at + 22];
+	return true;
 }

@@ -189,6 +189,31 @@ ws_record_parse(const struct ws_rec *rec, struct ws_record *out, struct ws_err *
 	return 0;
 }
 
+bool
+ws_rec_locator(const uint8_t *data, uint32_t tot_len, struct ws_locator *loc)
+{
+	/* block header: id 0, fork and flags, data length, [image: length, hole offset, info, [hole
+	 * length]], locator (access/xlogrecord.h) */
+	const uint8_t *p = data + WS_REC_HDR_SIZE, *end = data + tot_len;
+
+	if (tot_len < WS_REC_HDR_SIZE + 16 || p[0] != 0)
+		return false;
+	uint8_t flags = p[1];
+
+	p += 4;
+	if (flags & WS_BKP_HAS_IMAGE) {
+		uint8_t info = p[4];
+
+		p += 5;
+		if (info & WS_IMG_HAS_HOLE && info & (WS_IMG_PGLZ | WS_IMG_LZ4 | WS_IMG_ZSTD))
+			p += 2;
+	}
+	if (end - p < 12)
+		return false;
+	*loc = (struct ws_locator){ws_le32(p), ws_le32(p + 4), ws_le32(p + 8)};
+	return true;
+}
+
 const struct ws_block *
 ws_record_block(const struct ws_record *r, uint8_t id)
 {

@@ -3,24 +3,25 @@
 #include "ws/walpage.h"
 
 /* Magics: access/xlog_internal.h, XLOG_PAGE_MAGIC.  Cache ids: utils/syscache.h of 15 to 17 and
- * the generated catalog/syscache_ids.h of 18, which has two entries more after 26. */
+ * the generated catalog/syscache_ids.h of 18, which has two entries more after 26.  pg_class of 18 has
+ * relallfrozen before relpersistence. */
 static const struct ws_walver versions[] = {
     {.magic = 0xD110, .major = 15, .supported = false, .stat_item_size = 12,
      .cache_namespace_name = 35, .cache_namespace_oid = 36, .cache_type_name = 79,
      .cache_type_oid = 80, .cache_enum_oid = 23, .cache_enum_name = 24, .cache_range_multi = 52,
-     .cache_range_type = 53, .cache_database_oid = 21, .heap2_prune_merged = false},
+     .cache_range_type = 53, .cache_database_oid = 21, .class_persistence = 114, .heap2_prune_merged = false},
     {.magic = 0xD113, .major = 16, .supported = true, .stat_item_size = 12,
      .cache_namespace_name = 35, .cache_namespace_oid = 36, .cache_type_name = 79,
      .cache_type_oid = 80, .cache_enum_oid = 23, .cache_enum_name = 24, .cache_range_multi = 52,
-     .cache_range_type = 53, .cache_database_oid = 21, .heap2_prune_merged = false},
+     .cache_range_type = 53, .cache_database_oid = 21, .class_persistence = 114, .heap2_prune_merged = false},
     {.magic = 0xD116, .major = 17, .supported = true, .stat_item_size = 12,
      .cache_namespace_name = 35, .cache_namespace_oid = 36, .cache_type_name = 79,
      .cache_type_oid = 80, .cache_enum_oid = 23, .cache_enum_name = 24, .cache_range_multi = 52,
-     .cache_range_type = 53, .cache_database_oid = 21, .heap2_prune_merged = true},
+     .cache_range_type = 53, .cache_database_oid = 21, .class_persistence = 114, .heap2_prune_merged = true},
     {.magic = 0xD118, .major = 18, .supported = true, .stat_item_size = 16,
      .cache_namespace_name = 37, .cache_namespace_oid = 38, .cache_type_name = 81,
      .cache_type_oid = 82, .cache_enum_oid = 23, .cache_enum_name = 24, .cache_range_multi = 54,
-     .cache_range_type = 55, .cache_database_oid = 21, .heap2_prune_merged = true},
+     .cache_range_type = 55, .cache_database_oid = 21, .class_persistence = 118, .heap2_prune_merged = true},
 };
 
 #define NVERSIONS (sizeof versions / sizeof versions[0])

@@ -95,8 +95,10 @@ collect(struct ws_ddl *g, const struct ws_xactrec *x, struct ws_err *err)
 	ws_boundary_ids_fini(&ids);
 	if (rc < 0 || ws_cathist_changes(d->o.cat, d->o.db, g->end, &oids, &n, err) != 0)
 		return -1;
+	/* A catalog that moves is nobody's change. */
 	for (size_t i = 0; i < n; i++)
-		add_rel(g, oids[i]);
+		if (oids[i] >= WS_FIRST_NORMAL_OID)
+			add_rel(g, oids[i]);
 	if (rc == 0)
 		rc = composites_changed(g, oids, n, err);
 	free(oids);

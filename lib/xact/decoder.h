@@ -77,8 +77,6 @@ struct ws_decoder {
 
 /* ---- skim.c ---- */
 
-/* Block 0's relation without taking the whole record apart.  False: the record has no block 0. */
-bool ws_rec_locator(const uint8_t *data, uint32_t tot_len, struct ws_locator *loc);
 /* 1: its position is remembered with its transaction; 0; -1. */
 int ws_skim_wanted(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err);
 

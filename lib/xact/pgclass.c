@@ -14,7 +14,6 @@
 #define PREFIX_FROM_OLD 0x20
 #define SUFFIX_FROM_OLD 0x40
 #define TUPLE_HDR       5u
-#define PAGE_HDR        24u
 #define OFF_OID         0u  /* in pg_class's row, 16 to 18 (catalog/pg_class.h) */
 #define OFF_RELFILENODE 88u
 #define RECORDS_MAX     200000 /* looked at on the way back */
@@ -52,19 +51,10 @@ static bool
 image_sets(const struct ws_block *b, uint16_t off, ws_oid rel, ws_oid file)
 {
 	uint8_t page[WS_PAGE_SIZE];
-	struct ws_err ignored;
+	const uint8_t *row;
+	size_t n;
 
-	if (off == 0 || PAGE_HDR + 4u * off > WS_PAGE_SIZE || ws_fpi_restore(b, page, &ignored) != 0)
-		return false;
-	uint32_t lp =
-		ws_le32(page + PAGE_HDR + 4u * (off - 1u)); /* ItemIdData: offset 15, flags 2, length 15 */
-	size_t at = lp & 0x7fff, len = lp >> 17;
-
-	if (len < WS_TUPLE_HDR_SIZE || at + len > WS_PAGE_SIZE || page[at + 22] > len)
-		return false;
-	size_t hoff = page[at + 22];
-
-	return row_sets(page + at + hoff, 0, len - hoff, rel, file);
+	return ws_fpi_row(b, off, page, &row, &n) && row_sets(row, 0, n, rel, file);
 }
 
 bool

@@ -54,19 +54,28 @@ ws_shapes_raw(struct ws_shapes *s, struct ws_shape *sh, struct ws_err *err)
 	sh->raw = ws_calloc(sh->desc->ncols, sizeof *sh->raw);
 	sh->nraw = 0;
 	for (uint16_t i = 0; i < sh->desc->ncols && rc == 0; i++) {
-		const struct ws_heapcol *c = &sh->desc->cols[i];
+		struct ws_heapcol *c = &sh->desc->cols[i];
 
-		if (!s->oracle && c->type.kind == WS_K_UNSUPPORTED)
-			sh->raw[sh->nraw++] = (struct ws_rawcol){i, 0};
-		if (!c->raw)
+		if (!c->raw) {
+			if (c->type.kind == WS_K_UNSUPPORTED)
+				sh->raw[sh->nraw++] = (struct ws_rawcol){i, WS_RAW_BYTES};
 			continue;
+		}
 		b.len = 0;
 		rc = ws_oracle_describe(c->attr->typid, &look, &b, err);
-		if (rc != 0)
+		if (rc != 0 && !strcmp(err->reason, "unknown_type")) {
+			/* The row type of a temporary table: a type like those that there is no oracle for. */
+			rc = 0;
+			err->msg[0] = 0;
+			c->raw = false;
+			c->type.kind = WS_K_UNSUPPORTED;
+			sh->raw[sh->nraw++] = (struct ws_rawcol){i, WS_RAW_BYTES};
+		} else if (rc != 0) {
 			ws_err_prefix(err, "%s.%s, column %s", sh->rel->nspname, sh->rel->name, c->attr->name);
-		else
+		} else {
 			sh->raw[sh->nraw++] =
 				(struct ws_rawcol){i, ws_oracle_type(s->oracle, b.data, b.len, c->attr->typname)};
+		}
 	}
 	ws_buf_free(&b);
 	return rc;
@@ -90,7 +99,7 @@ tuple(struct ws_decoder *d, const struct ws_shape *sh, size_t frame, size_t *at,
 			continue;
 		/* Of kind OTHER is what was text already: a missing value. */
 		if (raw && v[i].kind == WS_K_UNSUPPORTED) {
-			if (d->o.oracle)
+			if (sh->raw[next - 1].type != WS_RAW_BYTES)
 				ws_oracle_defer(d->o.oracle, frame, *at, sh->raw[next - 1].type, d->row_lsn);
 			else
 				d->st.unsupported++;

@@ -23,6 +23,8 @@ enum ws_relclass {
 	WS_REL_OTHER     /* materialized views, indexes, temporary: not sent */
 };
 
+#define WS_RAW_BYTES UINT32_MAX /* nobody has the text */
+
 struct ws_shape {
 	uint32_t refs;
 	uint32_t epoch; /* found to be right in this epoch */
@@ -39,7 +41,7 @@ struct ws_shape {
 	/* Columns that are not decoded, and the oracle's number of their types (0 without one). */
 	struct ws_rawcol {
 		uint16_t col;
-		uint32_t type;
+		uint32_t type; /* the oracle's, or WS_RAW_BYTES */
 	} *raw;
 	uint16_t nraw;
 	uint32_t keep_epoch; /* of a TOAST table: in that epoch, are its chunks kept? */

@@ -92,7 +92,7 @@ capture(struct ws_pg *c, struct ws_pos at, struct ws_err *err)
 {
 	ws_oid *seen[2] = {ws_calloc(1, sizeof(ws_oid)), ws_calloc(1, sizeof(ws_oid))};
 	const struct ws_catquery_want want = {.everything = true};
-	const struct ws_catquery_sink sink = {put_rel, put_type, none, none, rels_all, types_all, seen};
+	const struct ws_catquery_sink sink = {put_rel, put_type, none, none, rels_all, types_all, NULL, seen};
 
 	if (ws_cathist_begin(hist, db, at, err) != 0 ||
 	    ws_catquery_read(c, &want, 0, &sink, err) != 0 || ws_cathist_commit(hist, err) != 0)

@@ -311,7 +311,7 @@ check_table(struct ws_pg *session, const char *pgdata, char *name)
 	PGconn *pg = (PGconn *)(void *)ws_pg_raw(session);
 	char *dot = strchr(name, '.'), *row;
 	struct table t = {.nspname = name, .name = dot + 1};
-	const struct ws_catquery_sink sink = {take_rel, take_type, gone, gone, NULL, NULL, &t};
+	const struct ws_catquery_sink sink = {take_rel, take_type, gone, gone, NULL, NULL, NULL, &t};
 	const struct ws_catquery_want want = {.everything = true};
 	struct toast toast = {0};
 	struct ws_buf file = {0};

@@ -73,4 +73,7 @@ SELECT format('{\"type\":%s,\"database\":%s,\"schema\":%s,\"name\":%s,\"typtype\
   || format(',\"output_library\":%s,\"output_symbol\":%s', to_json(coalesce(probin, '')), to_json(prosrc))
   || ',\"labels\":[' || coalesce((SELECT string_agg(format('{\"oid\":%s,\"label\":%s}', oid, to_json(enumlabel::text)),
     ',' ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = t.oid), '') || ']}'
-FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace JOIN pg_proc p ON p.oid = typoutput ORDER BY t.oid"
+FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace JOIN pg_proc p ON p.oid = typoutput
+WHERE NOT EXISTS (SELECT FROM pg_class WHERE relpersistence = 't' AND reltype IN (t.oid, t.typelem) AND reltype <> 0)
+  OR EXISTS (SELECT FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+    WHERE atttypid IN (t.oid, t.typelem, t.typarray) AND atttypid <> 0 AND relpersistence <> 't' AND attnum > 0) ORDER BY t.oid"
