@@ -1,4 +1,8 @@
-/* Timeline history files (access/timeline.c): parsed by PostgreSQL's grammar, pure. */
+/* Timeline history files (access/timeline.c): parsed by PostgreSQL's grammar, pure.
+ *
+ * The bytes of a history belong to the timeline after the last switch at or below them.  Switches need
+ * not ascend: a recovery that was to follow timeline 2 and stopped before 2 had begun leaves
+ * "1 F", "2 E" with E below F.  There 2 has no bytes, 1 ends at E, and so all functions here say. */
 #ifndef WS_HISTORY_H
 #define WS_HISTORY_H
 
@@ -8,7 +12,8 @@
 
 struct ws_history_entry {
 	ws_tli tli;
-	ws_lsn end; /* the switch: this timeline ends here */
+	ws_lsn end;   /* the switch as the file has it */
+	char *reason; /* the rest of the line without white space around it; any bytes but NUL */
 };
 
 struct ws_history {
@@ -23,7 +28,21 @@ void ws_history_fini(struct ws_history *h);
 
 /* Timeline that holds byte lsn on this history (a switch belongs to the descendant). */
 ws_tli ws_history_tli_at(const struct ws_history *h, ws_lsn lsn);
-/* End of tli's range: its switch; UINT64_MAX for h->tli; 0 when tli is not on this history. */
+/* End of tli's range: its switch, or an older one than the file has for it; UINT64_MAX for h->tli; 0
+ * when tli is not on this history. */
 ws_lsn ws_history_end(const struct ws_history *h, ws_tli tli);
+
+/* The bytes of the i-th timeline from the oldest; i == n is h->tli. */
+struct ws_history_range {
+	ws_tli tli;
+	ws_lsn begin, end; /* end UINT64_MAX: open; begin >= end: it has none */
+};
+struct ws_history_range ws_history_range(const struct ws_history *h, size_t i);
+
+/* Is what ends at lsn on timeline tli part of this history?  0: tli is h->tli or an ancestor, and lsn is
+ * at or below its end there.  A switch is on both timelines; below a timeline's begin its bytes are its
+ * ancestors', and so are this history's.  Else WS_EOPERATOR: timeline_not_descendant (tli is not on
+ * this history), resume_past_fork (lsn is past its end). */
+int ws_history_prove(const struct ws_history *h, ws_tli tli, ws_lsn lsn, struct ws_err *err);
 
 #endif

@@ -5,21 +5,42 @@
 #include <string.h>
 
 #include "ws/history.h"
+#include "ws/lsn.h"
 #include "ws/mem.h"
 
 #define LINE_MAX_BYTES 1023
+
+static bool
+is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* What stands between white space, as a string of its own. */
+static char *
+trimmed(const char *s)
+{
+	while (is_space(*s))
+		s++;
+	size_t n = strlen(s);
+
+	while (n && is_space(s[n - 1]))
+		n--;
+	return ws_strndup(s, n);
+}
 
 /* Appends what one line says.  Returns what is wrong with it, or NULL. */
 static const char *
 parse_line(const char *line, struct ws_history *h)
 {
 	unsigned tli, hi, lo;
+	int used = 0;
 
-	while (*line == ' ' || (*line >= '\t' && *line <= '\r'))
+	while (is_space(*line))
 		line++;
 	if (!*line || *line == '#')
 		return NULL;
-	int n = sscanf(line, "%u\t%X/%X", &tli, &hi, &lo);
+	int n = sscanf(line, "%u\t%X/%X%n", &tli, &hi, &lo, &used);
 
 	if (n < 1)
 		return "a numeric timeline id was expected";
@@ -28,7 +49,7 @@ parse_line(const char *line, struct ws_history *h)
 	if (tli == 0 || (h->n && tli <= h->entries[h->n - 1].tli))
 		return "timeline ids must ascend";
 	h->entries = ws_realloc(h->entries, (h->n + 1) * sizeof h->entries[0]);
-	h->entries[h->n++] = (struct ws_history_entry){tli, (ws_lsn)hi << 32 | lo};
+	h->entries[h->n++] = (struct ws_history_entry){tli, (ws_lsn)hi << 32 | lo, trimmed(line + used)};
 	return NULL;
 }
 
@@ -65,6 +86,8 @@ ws_history_parse(ws_tli tli, const char *content, size_t n, struct ws_history *o
 void
 ws_history_fini(struct ws_history *h)
 {
+	for (size_t i = 0; i < h->n; i++)
+		free(h->entries[i].reason);
 	free(h->entries);
 	h->entries = NULL;
 	h->n = 0;
@@ -74,21 +97,59 @@ ws_tli
 ws_history_tli_at(const struct ws_history *h, ws_lsn lsn)
 {
 	/* From the newest, as tliOfPointInHistory does: the ends need not ascend. */
-	if (!h->n || lsn >= h->entries[h->n - 1].end)
-		return h->tli;
-	for (size_t i = h->n - 1; i > 0; i--)
-		if (lsn < h->entries[i].end && lsn >= h->entries[i - 1].end)
-			return h->entries[i].tli;
-	return h->entries[0].tli;
+	for (size_t i = h->n; i > 0; i--)
+		if (lsn >= h->entries[i - 1].end)
+			return i == h->n ? h->tli : h->entries[i].tli;
+	return h->n ? h->entries[0].tli : h->tli;
+}
+
+struct ws_history_range
+ws_history_range(const struct ws_history *h, size_t i)
+{
+	struct ws_history_range r = {i < h->n ? h->entries[i].tli : h->tli, i ? h->entries[i - 1].end : 0, UINT64_MAX};
+
+	/* What is at or past a later switch belongs to a newer timeline. */
+	for (size_t k = i; k < h->n; k++)
+		if (h->entries[k].end < r.end)
+			r.end = h->entries[k].end;
+	return r;
+}
+
+/* 1 and *r, or 0: tli is not on this history. */
+static int
+find(const struct ws_history *h, ws_tli tli, struct ws_history_range *r)
+{
+	size_t i = 0;
+
+	while (i < h->n && h->entries[i].tli != tli)
+		i++;
+	if (i == h->n && tli != h->tli)
+		return 0;
+	*r = ws_history_range(h, i);
+	return 1;
 }
 
 ws_lsn
 ws_history_end(const struct ws_history *h, ws_tli tli)
 {
-	if (tli == h->tli)
-		return UINT64_MAX;
-	for (size_t i = 0; i < h->n; i++)
-		if (h->entries[i].tli == tli)
-			return h->entries[i].end;
+	struct ws_history_range r;
+
+	return find(h, tli, &r) ? r.end : 0;
+}
+
+int
+ws_history_prove(const struct ws_history *h, ws_tli tli, ws_lsn lsn, struct ws_err *err)
+{
+	struct ws_history_range r;
+
+	if (!find(h, tli, &r))
+		return ws_err_op(err, "timeline_not_descendant",
+		                 "timeline %u does not descend from timeline %u, where position " WS_LSN_FMT " is", h->tli,
+		                 tli, WS_LSN_ARG(lsn));
+	if (lsn > r.end)
+		return ws_err_op(err, "resume_past_fork",
+		                 "position " WS_LSN_FMT " is past the end of timeline %u, " WS_LSN_FMT
+		                 ", where timeline %u goes on towards timeline %u",
+		                 WS_LSN_ARG(lsn), tli, WS_LSN_ARG(r.end), ws_history_tli_at(h, r.end), h->tli);
 	return 0;
 }

@@ -220,10 +220,10 @@ open_segment(struct ws_walsrc *s, struct ws_err *err)
 	/* A finished directory may lack the descendant's file: the ancestor's holds the bytes up to the
 	 * switch.  A growing one will have it. */
 	for (size_t i = s->hist.n; rc == 0 && !s->follow && i > 0; i--) {
-		struct ws_history_entry *e = &s->hist.entries[i - 1];
+		ws_tli older = s->hist.entries[i - 1].tli;
 
-		if (e->tli < tli && e->end > d->seg)
-			rc = open_as(s, e->tli, err);
+		if (older < tli && ws_history_end(&s->hist, older) > d->seg)
+			rc = open_as(s, older, err);
 	}
 	if (rc != 0)
 		return rc;
