@@ -1,10 +1,7 @@
 /* ws-receive: a server's WAL into a WAL directory.  Options as pg_receivewal's where they mean the
  * same; the work is lib/pg/receive.c's. */
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "ws/file.h"
@@ -58,36 +55,6 @@ static const struct poptOption options[] = {
 	 "disconnect while consumers have not read SIZE of WAL", "SIZE"},
 	POPT_TABLEEND};
 
-/* Reads a password from the terminal, without echo.  NULL when there is no terminal. */
-static char *
-ask_password(void)
-{
-	struct termios was, now;
-	char line[1024];
-	FILE *tty = fopen("/dev/tty", "r+e");
-	char *got;
-
-	if (!tty)
-		return NULL;
-	tcgetattr(fileno(tty), &was);
-	now = was;
-	now.c_lflag &= ~(tcflag_t)ECHO;
-	tcsetattr(fileno(tty), TCSAFLUSH, &now);
-	fputs("Password: ", tty);
-	fflush(tty);
-	got = fgets(line, sizeof line, tty);
-	tcsetattr(fileno(tty), TCSAFLUSH, &was);
-	fputs("\n", tty);
-	fclose(tty);
-	if (!got)
-		return NULL;
-	line[strcspn(line, "\n")] = 0;
-	char *copy = ws_strdup(line);
-
-	explicit_bzero(line, sizeof line);
-	return copy;
-}
-
 /* Numbers and words; what they need of each other. */
 static int
 parse_options(struct ws_receive_opts *o, struct ws_err *err)
@@ -131,27 +98,11 @@ parse_options(struct ws_receive_opts *o, struct ws_err *err)
 	return 0;
 }
 
-/* Connects, asking for the password when the server wants one that was not given. */
-static struct ws_pg *
-open_asking(struct ws_pg_opts *c, struct ws_err *err)
-{
-	bool needs;
-
-	if (opt.password)
-		c->password = ask_password();
-	struct ws_pg *pg = ws_pg_open(c, &needs, err);
-
-	if (!pg && needs && !opt.no_password && !c->password && isatty(STDERR_FILENO) &&
-		(c->password = ask_password()))
-		pg = ws_pg_open(c, NULL, err);
-	return pg;
-}
-
 static int
 slot_command(struct ws_pg_opts *c, struct ws_err *err)
 {
 	struct ws_pg_source src;
-	struct ws_pg *pg = open_asking(c, err);
+	struct ws_pg *pg = ws_pg_open_asking(c, opt.password, opt.no_password, err);
 	int rc = -1;
 
 	if (pg && ws_pg_identify(pg, &src, err) == 0)
@@ -196,7 +147,7 @@ run(int argc, const char **argv, struct ws_err *err)
 	}
 	if (opt.password || (!opt.no_password && isatty(STDERR_FILENO))) {
 		/* A terminal: find out now whether a password must be typed. */
-		struct ws_pg *pg = open_asking(c, err);
+		struct ws_pg *pg = ws_pg_open_asking(c, opt.password, opt.no_password, err);
 
 		if (!pg && err->status == WS_EUSAGE)
 			return err->status;

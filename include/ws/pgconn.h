@@ -29,6 +29,9 @@ struct ws_pg_opts {
  * WS_EUSAGE, everything else temporary.  needs_password (may be NULL) is set when the server
  * asked for a password that nobody gave. */
 struct ws_pg *ws_pg_open(const struct ws_pg_opts *o, bool *needs_password, struct ws_err *err);
+/* The same where somebody may type the password: at once with always, else when the server wants one,
+ * none was given, stderr is a terminal and it is not never.  o->password then stays set for the next time. */
+struct ws_pg *ws_pg_open_asking(struct ws_pg_opts *o, bool always, bool never, struct ws_err *err);
 void ws_pg_close(struct ws_pg *c);
 
 /* SQLSTATE of the last error that the server reported on c, "" when there was none. */

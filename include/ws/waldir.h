@@ -41,7 +41,7 @@ int ws_walwriter_append(struct ws_walwriter *w, ws_tli tli, ws_lsn lsn, const ui
 int ws_walwriter_sync(struct ws_walwriter *w, struct ws_err *err);
 struct ws_pos ws_walwriter_end(const struct ws_walwriter *w);
 struct ws_pos ws_walwriter_synced(const struct ws_walwriter *w);
-/* Writes a history file, durable.  One that is there with other content: reason=history_changed. */
+/* ws_histdir_store into the writer's directory. */
 int ws_walwriter_history(struct ws_walwriter *w, ws_tli tli, const void *p, size_t n, struct ws_err *err);
 
 /* ---- reader ---- */

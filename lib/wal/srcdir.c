@@ -55,9 +55,8 @@ place(struct ws_walsrc *s, ws_lsn lsn)
 	d->placed = true;
 }
 
-/* Segment size and identity from whatever segment is there.  1 known, 0 no segment yet, -1. */
-static int
-identify(struct ws_walsrc *s, const struct ws_walnames *l, struct ws_err *err)
+int
+ws_srcdir_identify(struct ws_walsrc *s, const struct ws_walnames *l, struct ws_err *err)
 {
 	const struct ws_walname *best = NULL;
 	struct ws_segfile *f;
@@ -138,7 +137,7 @@ find_place(struct ws_walsrc *s, struct ws_err *err)
 	if (!s->cluster_known) {
 		if (ws_walnames_list(s->spec, WS_SEGSIZE_MIN, &l, err) != 0)
 			return -1;
-		rc = identify(s, &l, err);
+		rc = ws_srcdir_identify(s, &l, err);
 		ws_walnames_fini(&l);
 	}
 	if (rc <= 0)

@@ -12,6 +12,7 @@
 
 #include "walnames.h"
 #include "ws/file.h"
+#include "ws/histdir.h"
 #include "ws/lsn.h"
 #include "ws/waldir.h"
 
@@ -487,20 +488,5 @@ ws_walwriter_synced(const struct ws_walwriter *w)
 int
 ws_walwriter_history(struct ws_walwriter *w, ws_tli tli, const void *p, size_t n, struct ws_err *err)
 {
-	char name[WS_WALNAME_MAX];
-	struct ws_buf have = {0};
-
-	ws_history_name(name, tli);
-	char *path = ws_asprintf("%s/%s", w->dir, name);
-	int rc = ws_file_read(path, WS_HISTORY_MAX, &have, err);
-
-	if (rc == 0)
-		rc = ws_file_replace(path, p, n, 0600, !w->o.no_sync, err);
-	else if (rc == 1 && (have.len != n || (n && memcmp(have.data, p, n) != 0)))
-		rc = ws_err_op(err, "history_changed", "%s: not what the server gives for timeline %u", path, tli);
-	else if (rc == 1)
-		rc = 0;
-	ws_buf_free(&have);
-	free(path);
-	return rc;
+	return ws_histdir_store(w->dir, tli, p, n, !w->o.no_sync, err);
 }

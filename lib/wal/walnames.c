@@ -79,20 +79,44 @@ ws_walnames_fini(struct ws_walnames *l)
 	*l = (struct ws_walnames){0};
 }
 
+char *
+ws_walnames_history_path(const char *dir, ws_tli tli)
+{
+	char name[WS_WALNAME_MAX];
+
+	ws_history_name(name, tli);
+	return ws_asprintf("%s/%s", dir, name);
+}
+
+int
+ws_walnames_history_read(const char *path, ws_tli tli, struct ws_history *h, struct ws_err *err)
+{
+	struct ws_buf b = {0};
+	struct ws_err why = {0};
+
+	*h = (struct ws_history){.tli = tli};
+	int rc = ws_file_read(path, WS_HISTORY_MAX, &b, &why);
+
+	if (rc < 0 && !why.sys)
+		ws_err_op(&why, "history_malformed", "%s: longer than %u bytes", path, WS_HISTORY_MAX);
+	if (rc == 1 && ws_history_parse(tli, (const char *)b.data, b.len, h, &why) != 0) {
+		/* The file as it is called here, in place of the name that it should have. */
+		const char *place = strchr(why.msg, ' ');
+
+		rc = ws_err_op(&why, "history_malformed", "%s%s", path, place ? place : "");
+	}
+	ws_buf_free(&b);
+	if (rc < 0 && err)
+		*err = why;
+	return rc;
+}
+
 int
 ws_walnames_history(const char *dir, ws_tli tli, struct ws_history *h, struct ws_err *err)
 {
-	char name[WS_WALNAME_MAX];
-	struct ws_buf b = {0};
+	char *path = ws_walnames_history_path(dir, tli);
+	int rc = ws_walnames_history_read(path, tli, h, err);
 
-	*h = (struct ws_history){.tli = tli};
-	ws_history_name(name, tli);
-	char *path = ws_asprintf("%s/%s", dir, name);
-	int rc = ws_file_read(path, WS_HISTORY_MAX, &b, err);
-
-	if (rc == 1 && ws_history_parse(tli, (const char *)b.data, b.len, h, err) != 0)
-		rc = -1;
-	ws_buf_free(&b);
 	free(path);
 	return rc;
 }

@@ -34,5 +34,8 @@ void ws_walnames_fini(struct ws_walnames *l);
 
 /* dir/TLI.history: 1 read and parsed, 0 absent (*h then has no ancestors), -1. */
 int ws_walnames_history(const char *dir, ws_tli tli, struct ws_history *h, struct ws_err *err);
+/* The same of the file path; and the path of dir's, malloc'd. */
+int ws_walnames_history_read(const char *path, ws_tli tli, struct ws_history *h, struct ws_err *err);
+char *ws_walnames_history_path(const char *dir, ws_tli tli);
 
 #endif

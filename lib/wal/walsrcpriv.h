@@ -38,6 +38,8 @@ struct ws_walsrc {
 	struct ws_history hist;
 };
 
+/* Segment size and identity from whatever segment is in the directory s->spec.  1 known, 0 no segment yet, -1. */
+int ws_srcdir_identify(struct ws_walsrc *s, const struct ws_walnames *l, struct ws_err *err);
 int ws_srcdir_open(struct ws_walsrc *s, struct ws_pos start, struct ws_err *err);
 int ws_srcfile_open(struct ws_walsrc *s, struct ws_pos start, struct ws_err *err);
 int ws_srcstream_open(struct ws_walsrc *s, int fd, struct ws_pos start, struct ws_err *err);

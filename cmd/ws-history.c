@@ -1,0 +1,496 @@
+/* ws-history: timeline histories of a server or of a directory: fetches, shows, checks them, and says
+ * what lies on them.  See ws-history(1). */
+#include <errno.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ws/cluster.h"
+#include "ws/file.h"
+#include "ws/histdir.h"
+#include "ws/lsn.h"
+#include "ws/pgconn.h"
+#include "ws/text.h"
+#include "ws/tool.h"
+
+#define SEGSIZE_DEFAULT (16u * 1024 * 1024) /* initdb's */
+
+static struct {
+	char *dir, *conninfo, *host, *port, *user, *format, *timeline, *tli, *lsn, *from, *to, *segsize, *system_id;
+	int no_password, password;
+} opt;
+
+static const struct poptOption options[] = {
+    {"directory", 'D', POPT_ARG_STRING, &opt.dir, 0, "fetch: write history files into DIR", "DIR"},
+    {"timeline", 't', POPT_ARG_STRING, &opt.timeline, 0, "the timeline whose history is meant (default: the newest)", "TLI"},
+    {"tli", 0, POPT_ARG_STRING, &opt.tli, 0, "prove: timeline of the position", "TLI"},
+    {"lsn", 0, POPT_ARG_STRING, &opt.lsn, 0, "prove: the position", "LSN"},
+    {"system-id", 0, POPT_ARG_STRING, &opt.system_id, 0, "prove, fetch: the server must have this system identifier", "ID"},
+    {"from", 0, POPT_ARG_STRING, &opt.from, 0, "path: begin at LSN", "LSN"},
+    {"to", 0, POPT_ARG_STRING, &opt.to, 0, "path: end before LSN", "LSN"},
+    {"wal-segsize", 0, POPT_ARG_STRING, &opt.segsize, 0, "segment: size of a segment (default: as the segments say)", "SIZE"},
+    {"format", 'F', POPT_ARG_STRING, &opt.format, 0, "text or json", "FORMAT"},
+    {"dbname", 'd', POPT_ARG_STRING, &opt.conninfo, 0, "fetch, prove: connection string", "CONNSTR"},
+    {"host", 'h', POPT_ARG_STRING, &opt.host, 0, "server host or socket directory", "HOST"},
+    {"port", 'p', POPT_ARG_STRING, &opt.port, 0, "server port", "PORT"},
+    {"username", 'U', POPT_ARG_STRING, &opt.user, 0, "user to connect as", "NAME"},
+    {"no-password", 'w', POPT_ARG_NONE, &opt.no_password, 0, "never ask for a password", NULL},
+    {"password", 'W', POPT_ARG_NONE, &opt.password, 0, "ask for a password before connecting", NULL},
+    POPT_TABLEEND};
+
+static bool json;
+static ws_tli timeline, position_tli; /* 0: not given */
+static ws_lsn position, from, to = UINT64_MAX;
+static uint64_t segsize, system_id;
+
+static int
+out_flush(struct ws_buf *b, struct ws_err *err)
+{
+	int rc = ws_write_all(STDOUT_FILENO, b->data, b->len, err, "standard output");
+
+	ws_buf_free(b);
+	*b = (struct ws_buf){0};
+	return rc;
+}
+
+static void
+put_lsn(struct ws_buf *out, const char *key, ws_lsn lsn)
+{
+	if (lsn == UINT64_MAX)
+		ws_buf_printf(out, ",\"%s\":null", key);
+	else
+		ws_buf_printf(out, ",\"%s\":\"" WS_LSN_FMT "\"", key, WS_LSN_ARG(lsn));
+}
+
+/* A column of a table, as wide as most need. */
+static void
+put_column(struct ws_buf *out, ws_lsn lsn)
+{
+	char text[32] = "open";
+
+	if (lsn != UINT64_MAX)
+		snprintf(text, sizeof text, WS_LSN_FMT, WS_LSN_ARG(lsn));
+	ws_buf_printf(out, " %-17s", text);
+}
+
+/* ---- a server's ---- */
+static struct ws_pg *
+open_server(struct ws_pg_source *src, struct ws_err *err)
+{
+	struct ws_pg_opts o = {.mode = WS_PG_PHYSICAL,
+	                       .conninfo = opt.conninfo,
+	                       .host = opt.host,
+	                       .port = opt.port,
+	                       .user = opt.user,
+	                       .appname = "ws-history"};
+	struct ws_pg *c = ws_pg_open_asking(&o, opt.password, opt.no_password, err);
+
+	if (!c)
+		return NULL;
+	if (ws_pg_identify(c, src, err) == 0) {
+		if (!system_id || src->system_id == system_id)
+			return c;
+		ws_err_op(err, "system_id_changed", "the server's system identifier is %" PRIu64 ", %" PRIu64 " was expected",
+		          src->system_id, system_id);
+	}
+	ws_pg_close(c);
+	return NULL;
+}
+
+/* Timeline 1 has no history file. */
+static int
+get_history(struct ws_pg *c, ws_tli tli, struct ws_buf *b, struct ws_history *h, struct ws_err *err)
+{
+	*h = (struct ws_history){.tli = tli};
+	if (tli > 1 && ws_pg_history(c, tli, b, err) != 0)
+		return -1;
+	return ws_history_parse(tli, (const char *)b->data, b->len, h, err);
+}
+
+static int
+server_history(struct ws_history *h, struct ws_err *err)
+{
+	struct ws_pg_source src;
+	struct ws_buf b = {0};
+	struct ws_pg *c = open_server(&src, err);
+	int rc = c ? get_history(c, timeline ? timeline : src.pos.tli, &b, h, err) : -1;
+
+	ws_pg_close(c);
+	ws_buf_free(&b);
+	return rc;
+}
+
+/* The raw/ or filtered/ of a state directory belongs to the state's cluster. */
+static int
+check_cluster(const char *dir, const struct ws_pg_source *src, struct ws_err *err)
+{
+	const struct ws_cluster cluster = {src->system_id, src->major, src->segsize};
+	struct ws_cluster have;
+	char *whole = realpath(dir, NULL), *base = whole ? strrchr(whole, '/') : NULL;
+	int rc = 0;
+
+	if (base && (!strcmp(base, "/raw") || !strcmp(base, "/filtered"))) {
+		*base = 0;
+		rc = ws_cluster_read(*whole ? whole : "/", &have, err);
+		if (rc == 1)
+			rc = ws_cluster_claim(*whole ? whole : "/", &cluster, err);
+	}
+	free(whole);
+	return rc;
+}
+
+static int
+parse_tli(const char *s, ws_tli *tli)
+{
+	char *end;
+
+	errno = 0;
+	unsigned long v = strtoul(s, &end, 10);
+
+	if (*s < '0' || *s > '9' || *end || errno || v == 0 || v > UINT32_MAX)
+		return -1;
+	*tli = (ws_tli)v;
+	return 0;
+}
+
+static int
+store(ws_tli tli, const struct ws_buf *b, struct ws_err *err)
+{
+	if (tli == 1) {
+		ws_info("timeline 1 has no history file");
+		return 0;
+	}
+	if (!opt.dir)
+		return ws_write_all(STDOUT_FILENO, b->data, b->len, err, "standard output");
+	if (ws_histdir_store(opt.dir, tli, b->data, b->len, true, err) != 0)
+		return -1;
+	ws_info("%s/%08X.history: timeline=%u bytes=%zu", opt.dir, (unsigned)tli, tli, b->len);
+	return 0;
+}
+
+static int
+cmd_fetch(int n, const char **args, struct ws_err *err)
+{
+	size_t count = n ? (size_t)n : 1;
+	ws_tli *tlis = ws_calloc(count, sizeof *tlis);
+	struct ws_buf *b = ws_calloc(count, sizeof *b);
+	struct ws_pg_source src;
+	struct ws_pg *c = NULL;
+	struct ws_history h;
+	int rc = 0;
+
+	for (int i = 0; i < n && rc == 0; i++)
+		if (parse_tli(args[i], &tlis[i]) != 0)
+			rc = ws_err_usage(err, "not a timeline: %s", args[i]);
+	if (rc == 0 && n > 1 && !opt.dir)
+		rc = ws_err_usage(err, "several history files need --directory");
+	if (rc == 0 && !(c = open_server(&src, err)))
+		rc = -1;
+	if (rc == 0 && !n)
+		tlis[0] = src.pos.tli;
+	if (rc == 0 && opt.dir)
+		rc = ws_mkdir_p(opt.dir, 0700, err) == 0 ? check_cluster(opt.dir, &src, err) : -1;
+	/* All are looked at before the first is kept. */
+	for (size_t i = 0; i < count && rc == 0; i++)
+		if ((rc = get_history(c, tlis[i], &b[i], &h, err)) == 0)
+			ws_history_fini(&h);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = store(tlis[i], &b[i], err);
+	ws_pg_close(c);
+	for (size_t i = 0; i < count; i++)
+		ws_buf_free(&b[i]);
+	free(b);
+	free(tlis);
+	return rc;
+}
+
+/* ---- show, path ---- */
+static int
+cmd_show(const char *spec, struct ws_err *err)
+{
+	struct ws_history h;
+	struct ws_buf out = {0};
+
+	if (ws_histdir_load(spec, timeline, &h, err) != 0)
+		return -1;
+	if (!json && isatty(STDOUT_FILENO))
+		ws_buf_printf(&out, "%-8s %-17s %-17s %s\n", "TIMELINE", "BEGIN", "END", "REASON");
+	for (size_t i = 0; i <= h.n; i++) {
+		const struct ws_history_entry *e = i < h.n ? &h.entries[i] : NULL;
+		ws_tli tli = e ? e->tli : h.tli;
+		ws_lsn begin = i ? h.entries[i - 1].end : 0, end = e ? e->end : UINT64_MAX;
+
+		if (json) {
+			ws_buf_printf(&out, "{\"timeline\":%u", tli);
+			put_lsn(&out, "begin", begin);
+			put_lsn(&out, "end", end);
+			if (e) {
+				ws_buf_puts(&out, ",\"reason\":");
+				ws_text_json(&out, e->reason);
+			}
+			ws_buf_puts(&out, "}\n");
+			continue;
+		}
+		ws_buf_printf(&out, "%-8u", tli);
+		put_column(&out, begin);
+		if (e && *e->reason) {
+			put_column(&out, end);
+			ws_buf_putc(&out, ' ');
+			ws_text_line(&out, e->reason);
+		} else if (e) {
+			ws_buf_printf(&out, " " WS_LSN_FMT, WS_LSN_ARG(end));
+		} else {
+			ws_buf_puts(&out, " open");
+		}
+		ws_buf_putc(&out, '\n');
+	}
+	ws_history_fini(&h);
+	return out_flush(&out, err);
+}
+
+static int
+cmd_path(const char *spec, struct ws_err *err)
+{
+	struct ws_history h;
+	struct ws_buf out = {0};
+
+	if (ws_histdir_load(spec, timeline, &h, err) != 0)
+		return -1;
+	for (size_t i = 0; i <= h.n; i++) {
+		struct ws_history_range r = ws_history_range(&h, i);
+
+		r.begin = r.begin > from ? r.begin : from;
+		r.end = r.end < to ? r.end : to;
+		if (r.begin >= r.end)
+			continue;
+		if (json) {
+			ws_buf_printf(&out, "{\"timeline\":%u", r.tli);
+			put_lsn(&out, "begin", r.begin);
+			put_lsn(&out, "end", r.end);
+			ws_buf_puts(&out, "}\n");
+		} else {
+			ws_buf_printf(&out, "%u " WS_LSN_FMT " ", r.tli, WS_LSN_ARG(r.begin));
+			ws_buf_printf(&out, r.end == UINT64_MAX ? "open\n" : WS_LSN_FMT "\n", WS_LSN_ARG(r.end));
+		}
+	}
+	ws_history_fini(&h);
+	return out_flush(&out, err);
+}
+
+/* ---- prove ---- */
+static int
+cmd_prove(const char *spec, struct ws_err *err)
+{
+	struct ws_history h;
+	struct ws_buf out = {0};
+
+	if (!position_tli || !position)
+		return ws_err_usage(err, "prove needs --tli and --lsn");
+	int rc = spec ? ws_histdir_load(spec, timeline, &h, err) : server_history(&h, err);
+
+	if (rc != 0)
+		return -1;
+	if ((rc = ws_history_prove(&h, position_tli, position, err)) == 0) {
+		ws_lsn end = ws_history_end(&h, position_tli);
+
+		if (json) {
+			ws_buf_printf(&out, "{\"timeline\":%u", position_tli);
+			put_lsn(&out, "lsn", position);
+			put_lsn(&out, "end", end);
+			ws_buf_printf(&out, ",\"history\":%u}\n", h.tli);
+		} else {
+			ws_buf_printf(&out, "%u " WS_LSN_FMT " is on the history of timeline %u", position_tli,
+			              WS_LSN_ARG(position), h.tli);
+			if (end != UINT64_MAX)
+				ws_buf_printf(&out, ", which leaves %u at " WS_LSN_FMT, position_tli, WS_LSN_ARG(end));
+			ws_buf_putc(&out, '\n');
+		}
+		rc = out_flush(&out, err);
+	}
+	ws_history_fini(&h);
+	return rc;
+}
+
+/* ---- segment ---- */
+static int
+find_segsize(const char *dir, struct ws_err *err)
+{
+	uint32_t found = SEGSIZE_DEFAULT;
+
+	if (!segsize) {
+		if (ws_histdir_segsize(dir, &found, err) < 0)
+			return -1;
+		segsize = found;
+	}
+	return 0;
+}
+
+static int
+cmd_segment(const char *arg, const char *spec, struct ws_err *err)
+{
+	struct ws_history h = {0};
+	struct ws_buf out = {0};
+	struct stat st;
+	char name[WS_WALNAME_MAX], *path = NULL, *copy = ws_strdup(spec);
+	ws_lsn lsn;
+	int rc = -1;
+
+	if (ws_lsn_parse(arg, &lsn) != 0) {
+		ws_err_usage(err, "not a position: %s", arg);
+		goto out;
+	}
+	if (ws_histdir_load(spec, timeline, &h, err) != 0)
+		goto out;
+	bool dir = stat(spec, &st) == 0 && S_ISDIR(st.st_mode);
+
+	if (find_segsize(dir ? spec : dirname(copy), err) != 0)
+		goto out;
+	ws_histdir_name(&h, lsn, (uint32_t)segsize, name);
+	if (dir && (rc = ws_histdir_segment(spec, &h, lsn, (uint32_t)segsize, &path, err)) <= 0) {
+		if (rc == 0)
+			rc = ws_err_temp(err, "%s: " WS_LSN_FMT " is not there; it belongs into %s", spec, WS_LSN_ARG(lsn), name);
+		goto out;
+	}
+	if (json) {
+		ws_buf_printf(&out, "{\"timeline\":%u", ws_history_tli_at(&h, lsn));
+		put_lsn(&out, "lsn", lsn);
+		ws_buf_printf(&out, ",\"segment\":\"%s\"", name);
+		if (path) {
+			ws_buf_puts(&out, ",\"path\":");
+			ws_text_json(&out, path);
+		}
+		ws_buf_puts(&out, "}\n");
+	} else {
+		ws_buf_printf(&out, "%s\n", path ? path : name);
+	}
+	rc = out_flush(&out, err);
+out:
+	ws_history_fini(&h);
+	free(path);
+	free(copy);
+	return rc;
+}
+
+/* ---- check ---- */
+struct findings {
+	size_t n;
+	char reason[40]; /* of the first */
+	char *first;
+	struct ws_buf out;
+};
+
+static void
+print_finding(void *arg, const struct ws_histdir_finding *f)
+{
+	struct findings *all = arg;
+
+	if (json) {
+		ws_buf_puts(&all->out, "{\"path\":");
+		ws_text_json(&all->out, f->path);
+		ws_buf_printf(&all->out, ",\"reason\":\"%s\",\"text\":", f->reason);
+		ws_text_json(&all->out, f->text);
+		ws_buf_puts(&all->out, "}\n");
+	} else {
+		ws_buf_printf(&all->out, "%s: %s reason=%s\n", f->path, f->text, f->reason);
+	}
+	if (all->n++)
+		return;
+	snprintf(all->reason, sizeof all->reason, "%s", f->reason);
+	all->first = ws_asprintf("%s: %s", f->path, f->text);
+}
+
+static int
+cmd_check(int n, const char **specs, struct ws_err *err)
+{
+	struct findings all = {0};
+	int rc = 0;
+
+	for (int i = 0; i < n && rc == 0; i++)
+		rc = ws_histdir_check(specs[i], print_finding, &all, err);
+	/* What was found is said also when the rest could not be read. */
+	if (all.n && out_flush(&all.out, rc == 0 ? err : NULL) != 0)
+		rc = -1;
+	else if (rc == 0 && all.n)
+		rc = ws_err_op(err, all.reason, "%zu finding%s, first %s", all.n, all.n > 1 ? "s" : "", all.first);
+	free(all.first);
+	ws_buf_free(&all.out);
+	return rc;
+}
+
+static int
+dispatch(int argc, const char **argv, struct ws_err *err)
+{
+	const char *cmd = argc ? argv[0] : "";
+	bool server = opt.conninfo || opt.host || opt.port || opt.user;
+
+	if (!strcmp(cmd, "fetch"))
+		return cmd_fetch(argc - 1, argv + 1, err);
+	if (!strcmp(cmd, "show") && argc == 2 && !server)
+		return cmd_show(argv[1], err);
+	if (!strcmp(cmd, "path") && argc == 2 && !server)
+		return cmd_path(argv[1], err);
+	if (!strcmp(cmd, "check") && argc >= 2 && !server)
+		return cmd_check(argc - 1, argv + 1, err);
+	if (!strcmp(cmd, "segment") && argc == 3 && !server)
+		return cmd_segment(argv[1], argv[2], err);
+	if (!strcmp(cmd, "prove") && argc == 1)
+		return cmd_prove(NULL, err);
+	if (!strcmp(cmd, "prove") && argc == 2 && !server && !system_id)
+		return cmd_prove(argv[1], err);
+	return ws_err_usage(err, argc ? "wrong command, operands or options: %s" : "no command%s", cmd);
+}
+
+static int
+parse_options(struct ws_err *err)
+{
+	char *end;
+
+	if (opt.format && strcmp(opt.format, "text") && strcmp(opt.format, "json"))
+		return ws_err_usage(err, "--format is text or json");
+	if (opt.timeline && parse_tli(opt.timeline, &timeline) != 0)
+		return ws_err_usage(err, "--timeline: not a timeline: %s", opt.timeline);
+	if (opt.tli && parse_tli(opt.tli, &position_tli) != 0)
+		return ws_err_usage(err, "--tli: not a timeline: %s", opt.tli);
+	if (opt.lsn && (ws_lsn_parse(opt.lsn, &position) != 0 || !position))
+		return ws_err_usage(err, "--lsn: not a position: %s", opt.lsn);
+	if (opt.from && ws_lsn_parse(opt.from, &from) != 0)
+		return ws_err_usage(err, "--from: not a position: %s", opt.from);
+	if (opt.to && ws_lsn_parse(opt.to, &to) != 0)
+		return ws_err_usage(err, "--to: not a position: %s", opt.to);
+	if (opt.segsize && (ws_parse_size(opt.segsize, &segsize) != 0 || segsize > UINT32_MAX ||
+	                    !ws_segsize_ok((uint32_t)segsize)))
+		return ws_err_usage(err, "--wal-segsize: not a power of two from 1MB to 1GB: %s", opt.segsize);
+	if (opt.system_id) {
+		errno = 0;
+		system_id = strtoull(opt.system_id, &end, 10);
+		if (*opt.system_id < '0' || *opt.system_id > '9' || *end || errno || !system_id)
+			return ws_err_usage(err, "--system-id: not a system identifier: %s", opt.system_id);
+	}
+	if (opt.password && opt.no_password)
+		return ws_err_usage(err, "--password and --no-password exclude each other");
+	json = opt.format && !strcmp(opt.format, "json");
+	return 0;
+}
+
+static int
+run(int argc, const char **argv, struct ws_err *err)
+{
+	return parse_options(err) == 0 && dispatch(argc, argv, err) == 0 ? WS_OK : (int)err->status;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct ws_tool tool = {
+	    .name = "ws-history",
+	    .synopsis = "fetch [TLI...] | show FILE|DIR | check FILE|DIR... | prove --tli TLI --lsn LSN [FILE|DIR] | path FILE|DIR | segment LSN FILE|DIR",
+	    .options = options,
+	    .run = run,
+	};
+
+	return ws_tool_main(&tool, argc, argv);
+}
