@@ -15,7 +15,7 @@ struct ws_temprels *ws_temprels_new(void);
 void ws_temprels_free(struct ws_temprels *t);
 /* The files of a database's pg_class and pg_type from here on; 0: not known. */
 void ws_temprels_files(struct ws_temprels *t, ws_oid db, ws_oid class_file, ws_oid type_file);
-/* Any record.  Total: what is malformed says nothing. */
+/* Any record.  Total: a row of these files that cannot be read may be anything, and makes all forgotten. */
 void ws_temprels_record(struct ws_temprels *t, const struct ws_rec *rec, const struct ws_walver *ver);
 /* Does the boundary change nothing of db but temporary relations, their indexes, sequences, TOAST tables,
  * views and row types?  To be asked once a boundary, in order: each object counts for its creation and

@@ -166,15 +166,22 @@ ws_temprels_record(struct ws_temprels *t, const struct ws_rec *rec, const struct
 	    !ws_rec_locator(rec->data, rec->tot_len, &loc))
 		return;
 	for (size_t i = 0; i < t->nfiles && !f; i++)
-		if (t->files[i].db == loc.db && loc.rel && (t->files[i].class_file == loc.rel || t->files[i].type_file == loc.rel))
+		if (t->files[i].db == loc.db && loc.rel &&
+		    (t->files[i].class_file == loc.rel || t->files[i].type_file == loc.rel))
 			f = &t->files[i];
-	if (!f || ws_record_parse(rec, &r, &ignored) != 0 || !inserted(&r, page, &row, &n))
+	if (!f)
 		return;
-	if (loc.rel == f->type_file) {
-		if (n >= TYPE_NEEDED)
-			note(&t->types, f->db, ws_le32(row + TYPE_OID), ws_le32(row + TYPE_RELID),
-			     ws_le32(row + TYPE_SUBSCRIPT) == ARRAY_SUBSCRIPT_HANDLER ? ws_le32(row + TYPE_ELEM) : 0);
-	} else if (n > ver->class_persistence) {
+	bool is_type = loc.rel == f->type_file;
+
+	if (ws_record_parse(rec, &r, &ignored) != 0 || !inserted(&r, page, &row, &n) ||
+	    n < (is_type ? TYPE_NEEDED : ver->class_persistence + 1u)) {
+		/* A row that could be any object's. */
+		forget_all(&t->rels);
+		forget_all(&t->types);
+	} else if (is_type) {
+		note(&t->types, f->db, ws_le32(row + TYPE_OID), ws_le32(row + TYPE_RELID),
+		     ws_le32(row + TYPE_SUBSCRIPT) == ARRAY_SUBSCRIPT_HANDLER ? ws_le32(row + TYPE_ELEM) : 0);
+	} else {
 		ws_oid oid = ws_le32(row + CLASS_OID);
 
 		if (row[ver->class_persistence] == 't')
@@ -208,7 +215,8 @@ pass(struct object **set, struct object *o)
 }
 
 bool
-ws_temprels_only(struct ws_temprels *t, ws_oid db, const struct ws_boundary *b, const struct ws_boundary_ids *ids)
+ws_temprels_only(struct ws_temprels *t, ws_oid db, const struct ws_boundary *b,
+                 const struct ws_boundary_ids *ids)
 {
 	bool only = !b->every_db && !b->all_rels && !b->namespaces && !ids->nlabels && !ids->nnamespaces &&
 	            (!b->types || ids->ntypes);
