@@ -63,6 +63,8 @@ struct ws_pg_source {
 /* IDENTIFY_SYSTEM and the settings.  A major that is not supported is WS_EUSAGE. */
 int ws_pg_identify(struct ws_pg *c, struct ws_pg_source *s, struct ws_err *err);
 
+/* A slot's name by PostgreSQL's rules, else WS_EUSAGE. */
+int ws_pg_slot_name_check(const char *name, struct ws_err *err);
 /* Physical slots.  create with exists_ok: a physical slot of that name is no error. */
 int ws_pg_slot_create(struct ws_pg *c, const char *name, bool exists_ok, struct ws_err *err);
 int ws_pg_slot_drop(struct ws_pg *c, const char *name, struct ws_err *err);

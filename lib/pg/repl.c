@@ -88,8 +88,8 @@ ws_pg_identify(struct ws_pg *c, struct ws_pg_source *s, struct ws_err *err)
 }
 
 /* Slot names are [a-z0-9_]: nothing to quote, and anything else is refused here. */
-static int
-check_slot_name(const char *name, struct ws_err *err)
+int
+ws_pg_slot_name_check(const char *name, struct ws_err *err)
 {
 	size_t n = strlen(name);
 
@@ -104,7 +104,7 @@ ws_pg_slot_create(struct ws_pg *c, const char *name, bool exists_ok, struct ws_e
 	char sql[160], what[100];
 	struct ws_pos pos;
 
-	if (check_slot_name(name, err) != 0)
+	if (ws_pg_slot_name_check(name, err) != 0)
 		return -1;
 	snprintf(sql, sizeof sql, "CREATE_REPLICATION_SLOT \"%s\" PHYSICAL (RESERVE_WAL)", name);
 	snprintf(what, sizeof what, "cannot create replication slot \"%s\"", name);
@@ -126,7 +126,7 @@ ws_pg_slot_drop(struct ws_pg *c, const char *name, struct ws_err *err)
 {
 	char sql[160], what[100];
 
-	if (check_slot_name(name, err) != 0)
+	if (ws_pg_slot_name_check(name, err) != 0)
 		return -1;
 	snprintf(sql, sizeof sql, "DROP_REPLICATION_SLOT \"%s\"", name);
 	snprintf(what, sizeof what, "cannot drop replication slot \"%s\"", name);
@@ -149,7 +149,7 @@ ws_pg_slot_read(struct ws_pg *c, const char *name, struct ws_pos *restart, struc
 	int rc = -1;
 
 	*restart = (struct ws_pos){0, 0};
-	if (check_slot_name(name, err) != 0)
+	if (ws_pg_slot_name_check(name, err) != 0)
 		return -1;
 	snprintf(sql, sizeof sql, "READ_REPLICATION_SLOT \"%s\"", name);
 	snprintf(what, sizeof what, "cannot read replication slot \"%s\"", name);

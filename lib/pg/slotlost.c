@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conn.h"
 #include "receiver.h"
 #include "ws/log.h"
+#include "ws/slot.h"
 
 #define CONNECT_MS 10000
 
@@ -15,7 +15,7 @@ static int
 ask(const struct ws_pg_opts *conn, const char *slot, char *why, size_t n, struct ws_err *err)
 {
 	struct ws_pg_opts o = *conn;
-	char sql[320];
+	struct ws_slot s;
 	int lost = -1;
 
 	o.mode = WS_PG_SQL;
@@ -24,18 +24,10 @@ ask(const struct ws_pg_opts *conn, const char *slot, char *why, size_t n, struct
 
 	if (!c)
 		return -1;
-	/* The name is [a-z0-9_], ws_pg_slot_read has refused others. */
-	snprintf(sql, sizeof sql,
-			 "SELECT coalesce(wal_status, '') = 'lost', coalesce(%s, '') "
-			 "FROM pg_catalog.pg_replication_slots WHERE slot_name = '%s'",
-			 ws_pg_version(c) >= 170000 ? "invalidation_reason" : "NULL", slot);
-	PGresult *res = ws_pg_exec(c, sql, "cannot look at the replication slot", err);
-
-	if (res && PQntuples(res) == 1) {
-		lost = !strcmp(PQgetvalue(res, 0, 0), "t");
-		snprintf(why, n, "%s", PQgetvalue(res, 0, 1));
+	if (ws_slot_look(c, slot, &s, err) == 1) {
+		lost = ws_slot_is_lost(&s);
+		snprintf(why, n, "%s", s.invalidation);
 	}
-	PQclear(res);
 	ws_pg_close(c);
 	return lost;
 }
