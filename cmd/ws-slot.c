@@ -23,12 +23,15 @@ enum {
 	O_RECREATE = 128
 };
 
-static char *conninfo, *format, *lsn_text, *tli_text, *from, *follow_text;
+static char *conninfo, *host, *port, *user, *format, *lsn_text, *tli_text, *from, *follow_text;
 static int if_not_exists, if_exists, unused, recreate;
 
 static const struct poptOption options[] = {
 	{"dbname", 'd', POPT_ARG_STRING, &conninfo, 0,
 	 "connection string of the server (ensure: parameters of all)", "CONNINFO"},
+	{"host", 'h', POPT_ARG_STRING, &host, 0, "server host or socket directory", "HOST"},
+	{"port", 'p', POPT_ARG_STRING, &port, 0, "server port", "PORT"},
+	{"username", 'U', POPT_ARG_STRING, &user, 0, "user to connect as", "NAME"},
 	{"format", 'F', POPT_ARG_STRING, &format, 0, "text or json", "FORMAT"},
 	{"if-not-exists", 0, POPT_ARG_NONE, &if_not_exists, 0,
 	 "create: one that exists and keeps WAL is no error", NULL},
@@ -87,20 +90,30 @@ need_slot(struct ws_pg *c, const char *name, struct ws_slot *s, struct ws_err *e
 
 /* ---- commands on one server ---- */
 
+/* A slot that was made but cannot be described would keep WAL that nobody knows of. */
+static int
+unmake(struct ws_pg *c, const char *name, struct ws_err *err)
+{
+	struct ws_err why = {0};
+
+	if (ws_pg_slot_drop(c, name, &why) != 0)
+		ws_warn("the slot was made and is still there: %s", why.msg);
+	return ws_err_prefix(err, "the slot was made, but");
+}
+
 static int
 cmd_create(struct ws_pg *c, const char **args, struct ws_err *err)
 {
-	struct ws_err exists = {0};
+	bool made = ws_pg_slot_create(c, args[0], false, err) == 0;
 	struct ws_slot s;
 
-	if (ws_pg_slot_create(c, args[0], false, &exists) != 0 &&
-		(!if_not_exists || strcmp(ws_pg_sqlstate(c), "42710"))) {
-		*err = exists;
+	if (!made && (!if_not_exists || strcmp(ws_pg_sqlstate(c), "42710")))
 		return -1;
-	}
-	if (need_slot(c, args[0], &s, err) != 0 || ws_slot_check(&s, 0, err) != 0)
-		return -1;
-	return print_slot(&s, err);
+	*err = (struct ws_err){0};
+	if (need_slot(c, args[0], &s, err) == 0 && ws_slot_check(&s, 0, err) == 0 &&
+		print_slot(&s, err) == 0)
+		return 0;
+	return made ? unmake(c, args[0], err) : -1;
 }
 
 static int
@@ -281,6 +294,17 @@ parse_values(struct ws_err *err)
 	return 0;
 }
 
+/* -h, -p and -U over -d. */
+static int
+merge_connection(struct ws_err *err)
+{
+	char *over = ws_slot_parameters(host, port, user);
+
+	conninfo = ws_slot_conninfo(conninfo, over, err);
+	free(over);
+	return conninfo ? 0 : -1;
+}
+
 static int
 run(int argc, const char **argv, struct ws_err *err)
 {
@@ -300,6 +324,8 @@ run(int argc, const char **argv, struct ws_err *err)
 	for (int i = 1; i < argc && (i == 1 || !strcmp(cmd->name, "show")); i++)
 		if (ws_pg_slot_name_check(argv[i], err) != 0)
 			return err->status;
+	if (merge_connection(err) != 0)
+		return err->status;
 	if (!cmd->run)
 		return cmd_ensure(argc - 1, argv + 1, err);
 	if (!(c = ws_slot_connect(conninfo, 0, err)))

@@ -23,6 +23,7 @@ struct ws_pg_opts {
 	const char *password;           /* typed in by the user; NULL: none */
 	const char *appname;            /* fallback_application_name */
 	int timeout_ms;                 /* for the connection to stand; 0: 60 s */
+	int answer_ms;                  /* for each answer to ws_pg_exec; 0: 60 s */
 };
 
 /* Opens a connection.  A refused login (class 28, 42501, 3D000) or a malformed string is

@@ -25,7 +25,7 @@ struct ws_slot {
 
 /* A connection for everything in this header: replication commands and SQL in one session, so that
  * both are one server's.  conninfo NULL: libpq's defaults.  The database is `postgres' when nothing
- * names one.  timeout_ms 0: 60 s. */
+ * names one.  timeout_ms: for the connection to stand, and for each answer; 0: 60 s. */
 struct ws_pg *ws_slot_connect(const char *conninfo, int timeout_ms, struct ws_err *err);
 
 /* All slots, in order of their names; *slots (n) is the caller's to free.  Any session will do. */
@@ -79,6 +79,8 @@ void ws_slot_put_end(struct ws_slot_line *l);
 /* base and over are connection strings, URIs, database names or NULL; over's parameters win.  The
  * caller frees.  Never print it. */
 char *ws_slot_conninfo(const char *base, const char *over, struct ws_err *err);
+/* These as a connection string; NULL: not given.  The caller frees. */
+char *ws_slot_parameters(const char *host, const char *port, const char *user);
 /* HOST, HOST:PORT, [HOST]:PORT or a connection string, into a connection string with base's other
  * parameters, and a name to print, of host and port alone; the caller frees both. */
 int ws_slot_candidate(const char *base, const char *host, char **conninfo, char **name,

@@ -180,6 +180,7 @@ ws_pg_open(const struct ws_pg_opts *o, bool *needs_password, struct ws_err *err)
 	keys[n] = vals[n] = NULL;
 	struct ws_pg *c = ws_calloc(1, sizeof *c);
 
+	c->answer_ms = o->answer_ms ? o->answer_ms : RESULT_TIMEOUT_MS;
 	c->conn = PQconnectStartParams(keys, vals, 1);
 	if (!c->conn) {
 		ws_err_temp(err, "cannot connect: out of memory");
@@ -290,7 +291,7 @@ ws_pg_exec(struct ws_pg *c, const char *sql, const char *what, struct ws_err *er
 		return NULL;
 	}
 	for (;;) {
-		if (pg_result(c, &res, RESULT_TIMEOUT_MS, err) != 0) {
+		if (pg_result(c, &res, c->answer_ms, err) != 0) {
 			ws_err_prefix(err, "%s", what);
 			PQclear(last);
 			return NULL;

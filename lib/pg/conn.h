@@ -9,6 +9,7 @@
 struct ws_pg {
 	PGconn *conn;
 	char sqlstate[6];
+	int answer_ms;
 	bool unsent;
 };
 

@@ -199,23 +199,6 @@ ws_slot_check(const struct ws_slot *s, ws_lsn lsn, struct ws_err *err)
 	return 0;
 }
 
-static int
-check_history(const struct ws_history *h, struct ws_pos pos, struct ws_err *err)
-{
-	ws_lsn end = ws_history_end(h, pos.tli);
-
-	if (end == 0)
-		return ws_err_op(err, "timeline_not_descendant",
-						 "timeline %u is not in the history of the server's timeline %u", pos.tli,
-						 h->tli);
-	if (pos.lsn > end)
-		return ws_err_op(err, "resume_past_fork",
-						 WS_LSN_FMT " on timeline %u is past its end " WS_LSN_FMT
-									" in the history of the server's timeline %u",
-						 WS_LSN_ARG(pos.lsn), pos.tli, WS_LSN_ARG(end), h->tli);
-	return 0;
-}
-
 int
 ws_slot_check_branch(struct ws_pg *c, struct ws_pos pos, struct ws_err *err)
 {
@@ -235,7 +218,7 @@ ws_slot_check_branch(struct ws_pg *c, struct ws_pos pos, struct ws_err *err)
 	if (rc == 0)
 		rc = ws_history_parse(now.tli, (const char *)b.data, b.len, &h, err);
 	if (rc == 0)
-		rc = check_history(&h, pos, err);
+		rc = ws_history_prove(&h, pos.tli, pos.lsn, err);
 	ws_history_fini(&h);
 	ws_buf_free(&b);
 	return rc;

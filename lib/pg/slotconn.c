@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "conn.h"
+#include "ws/pgcopy.h"
 #include "ws/slot.h"
 
 /* What libpq takes for a connection string and not for a database's name. */
@@ -53,6 +54,15 @@ value_of(const PQconninfoOption *o, const char *key)
 	return NULL;
 }
 
+/* What belongs to the hosts that it was given with, and not to another. */
+static bool
+is_of_hosts(const PQconninfoOption *o)
+{
+	return !strcmp(o->keyword, "hostaddr") || !strcmp(o->keyword, "target_session_attrs") ||
+		   !strcmp(o->keyword, "load_balance_hosts") ||
+		   (!strcmp(o->keyword, "port") && o->val && strchr(o->val, ','));
+}
+
 /* Both lists have the same keywords in the same order. */
 static char *
 merge(const PQconninfoOption *base, const PQconninfoOption *over)
@@ -65,8 +75,7 @@ merge(const PQconninfoOption *base, const PQconninfoOption *over)
 	for (; base->keyword; base++, over++) {
 		const char *v = over->val ? over->val : base->val;
 
-		/* An address belongs to its host. */
-		if (new_host && !over->val && !strcmp(base->keyword, "hostaddr"))
+		if (new_host && !over->val && is_of_hosts(base))
 			continue;
 		if (!v || !strcmp(base->keyword, "replication"))
 			continue;
@@ -89,12 +98,23 @@ ws_slot_conninfo(const char *base, const char *over, struct ws_err *err)
 	return s;
 }
 
+char *
+ws_slot_parameters(const char *host, const char *port, const char *user)
+{
+	const char *const given[][2] = {{"host", host}, {"port", port}, {"user", user}};
+	struct ws_buf b = {0};
+
+	for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
+		if (given[i][1])
+			put_parameter(&b, given[i][0], given[i][1]);
+	return ws_buf_cstr(&b);
+}
+
 /* HOST[:PORT] into parameters; an address of IPv6 with a port stands in brackets. */
 static char *
 of_host(const char *host)
 {
 	const char *colon = strrchr(host, ':'), *end = host + strlen(host), *port = NULL;
-	struct ws_buf b = {0};
 	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
 	bool bracket = *host == '[' && strchr(host, ']');
 
@@ -109,11 +129,10 @@ of_host(const char *host)
 	}
 	char *name = ws_strndup(host, (size_t)(end - host));
 
-	put_parameter(&b, "host", name);
-	if (port)
-		put_parameter(&b, "port", port);
+	char *s = ws_slot_parameters(name, port, NULL);
+
 	free(name);
-	return ws_buf_cstr(&b);
+	return s;
 }
 
 /* Host and port, and nothing else of it. */
@@ -156,7 +175,10 @@ ws_slot_candidate(const char *base, const char *host, char **conninfo, char **na
 struct ws_pg *
 ws_slot_connect(const char *conninfo, int timeout_ms, struct ws_err *err)
 {
-	struct ws_pg_opts o = {.mode = WS_PG_DATABASE, .appname = "ws-slot", .timeout_ms = timeout_ms};
+	struct ws_pg_opts o = {.mode = WS_PG_DATABASE,
+						   .appname = "ws-slot",
+						   .timeout_ms = timeout_ms,
+						   .answer_ms = timeout_ms};
 	char *whole = ws_slot_conninfo(conninfo, NULL, err);
 	struct ws_pg *c = NULL;
 
@@ -164,5 +186,10 @@ ws_slot_connect(const char *conninfo, int timeout_ms, struct ws_err *err)
 	if (whole)
 		c = ws_pg_open(&o, NULL, err);
 	free(whole);
+	/* It may rest for long between two visits. */
+	if (c && ws_pg_no_timeouts(c, err) != 0) {
+		ws_pg_close(c);
+		c = NULL;
+	}
 	return c;
 }

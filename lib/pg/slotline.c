@@ -4,6 +4,7 @@
 
 #include "ws/lsn.h"
 #include "ws/slot.h"
+#include "ws/text.h"
 
 /* The key; the value follows. */
 static void
@@ -14,22 +15,6 @@ put_key(struct ws_slot_line *l, const char *key)
 	else
 		ws_buf_printf(l->out, l->more ? " %s=" : "%s=", key);
 	l->more = true;
-}
-
-/* Bytes above 0x7f pass as they are. */
-static void
-put_json_string(struct ws_buf *b, const char *s)
-{
-	ws_buf_putc(b, '"');
-	for (const uint8_t *p = (const uint8_t *)s; *p; p++) {
-		if (*p == '"' || *p == '\\')
-			ws_buf_printf(b, "\\%c", *p);
-		else if (*p < 0x20)
-			ws_buf_printf(b, "\\u%04x", *p);
-		else
-			ws_buf_putc(b, *p);
-	}
-	ws_buf_putc(b, '"');
 }
 
 void
@@ -43,7 +28,7 @@ ws_slot_put_text(struct ws_slot_line *l, const char *key, const char *text)
 	if (none)
 		ws_buf_puts(l->out, "null");
 	else if (l->json || strpbrk(text, " \t\n\"\\"))
-		put_json_string(l->out, text);
+		ws_text_json(l->out, text);
 	else
 		ws_buf_puts(l->out, text);
 }

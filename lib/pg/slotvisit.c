@@ -9,7 +9,7 @@
 #include "ws/lsn.h"
 #include "ws/tool.h"
 
-#define CONNECT_MS       10000
+#define ANSWER_MS        10000
 #define BACKOFF_FIRST_MS 200
 #define BACKOFF_LAST_MS  10000
 
@@ -35,7 +35,7 @@ check_lineage(const struct ensure *e, const struct peer *p, struct ws_err *err)
 
 	if (!source || tli == source)
 		return 1;
-	if (tli > source && e->from.c && !e->from.now.standby)
+	if (tli > source && e->from.c && e->from.now.tli == source && !e->from.now.standby)
 		return ws_err_op(err, "timeline_not_descendant",
 						 "it is on timeline %u, the source on %u: another branch, or the source is "
 						 "an old primary",
@@ -47,17 +47,9 @@ check_lineage(const struct ensure *e, const struct peer *p, struct ws_err *err)
 					tli, source);
 		return 0;
 	}
-	ws_lsn end = ws_history_end(&e->hist, tli);
-
-	if (!end)
-		return ws_err_op(err, "timeline_not_descendant",
-						 "it is on timeline %u, which is not in the history of the source's %u",
-						 tli, source);
-	if (p->now.end > end)
-		return ws_err_op(err, "timeline_not_descendant",
-						 "it has replayed timeline %u to " WS_LSN_FMT ", past its end " WS_LSN_FMT
-						 " in the history of the source's %u",
-						 tli, WS_LSN_ARG(p->now.end), WS_LSN_ARG(end), source);
+	/* Ahead of the fork, or on a sibling of the source's branch. */
+	if (ws_history_prove(&e->hist, tli, p->now.end, err) != 0)
+		return ws_err_prefix(err, "what it has replayed is not the source's");
 	return 1;
 }
 
@@ -96,12 +88,12 @@ read_history(struct ensure *e, struct ws_err *err)
 static int
 source_visit(struct ensure *e, struct peer *p, struct ws_err *err)
 {
-	int found = look(e, p, err);
+	int found = read_history(e, err) == 0 ? look(e, p, err) : -1;
 
 	if (found == 0)
 		ws_err_op(err, "slot_missing", "replication slot \"%s\" does not exist on the source",
 				  e->o->slot);
-	if (found != 1 || ws_slot_check_usable(&p->slot, err) != 0 || read_history(e, err) != 0)
+	if (found != 1 || ws_slot_check_usable(&p->slot, err) != 0)
 		return -1;
 	e->target = p->slot.restart.lsn;
 	if (e->o->lsn && e->o->lsn < e->target)
@@ -251,7 +243,7 @@ static int
 meet(struct ensure *e, struct peer *p, struct ws_err *err)
 {
 	p->has = false;
-	if (!p->c && !(p->c = ws_slot_connect(p->conninfo, CONNECT_MS, err)))
+	if (!p->c && !(p->c = ws_slot_connect(p->conninfo, ANSWER_MS, err)))
 		return -1;
 	if (ws_slot_server(p->c, &p->now, err) != 0)
 		return -1;

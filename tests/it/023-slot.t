@@ -20,6 +20,8 @@ refused() {
 # ---- one server ----
 basics() {
   local before end
+  status_is 1 'create without anybody to tell it to' sh -c 'exec ws-slot create ws -d "$1" >/dev/full' sh "$(pg_conninfo src)"
+  is "$(of src ws slot_name)" '' 'leaves no slot'
   status_is 0 'create' slot create ws
   like "$OUT" "^slot=ws type=physical active=no restart_lsn=$(lsn_pad "$(of src ws restart_lsn)") timeline=1 wal_status=reserved" \
     'prints where it begins, with the timeline'
@@ -50,6 +52,8 @@ basics() {
     $s->{retained_bytes} > 0 ? 1 : 0, $s->{database} // "null", exists $s->{inactive_since} ? 1 : 0, defined $s->{inactive_since} ? 1 : 0' \
     <"$T/out" >"$T/json"
   is "$(cat "$T/json")" "ws physical 1 0 1 null 1 $((PG_MAJOR >= 17))" 'has all members, as the major has them'
+  status_is 0 'show, with the connection in parts' ws-slot show ws -h "$T/s" -p "${PG_PORT[src]}" -U postgres
+  like "$OUT" '^slot=ws ' 'is the same'
   refused 3 slot_missing 'show a missing one' slot show none
 }
 
@@ -243,6 +247,7 @@ under_load() {
   ok 'and then to the position' wait_for at_source b
   is "$past" '' 'never past the source or the replay'
   ((PG_MAJOR < 18)) || idle
+  [ "$PG_MAJOR" != "${WS_MAJORS##* }" ] || stalled
   # b away for a while.
   pg_stop b
   ok 'a host that is gone is said' wait_for grep -q "host=$T/s:${PG_PORT[b]} state=failed" "$T/ensure.out"
@@ -269,6 +274,19 @@ idle_lost() {
   wait_for caught_up a
   sql a CHECKPOINT
   [ "$(of a idle invalidation_reason)" = idle_timeout ]
+}
+# A server that takes connections and says nothing: one major is as good as another, it takes 10 s.
+stalled() {
+  local pids
+  mapfile -t pids < <(proc_in "$T/b")
+  kill -STOP "${pids[@]}"
+  load 1000
+  wait_for received
+  ok 'a host that stands still is said' wait_for grep -q "host=$T/s:${PG_PORT[b]} state=failed .*no answer" "$T/ensure.out"
+  ok 'the other is moved as before' wait_for at_source a
+  kill -CONT "${pids[@]}"
+  ok 'and the first when it goes on' wait_for at_source b
+  : >"$T/ensure.out"
 }
 at_replay() { [ "$(of b ws restart_lsn)" = "$(replayed b)" ]; }
 isnt_at_source() { ! at_source "$1"; }

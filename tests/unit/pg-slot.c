@@ -181,6 +181,11 @@ test_conninfo(void **state)
 	s = ws_slot_conninfo("host=a hostaddr=10.0.0.1", NULL, &err);
 	assert_non_null(strstr(s, "hostaddr='10.0.0.1'"));
 	free(s);
+	s = ws_slot_conninfo("host=a,b port=1,2 target_session_attrs=primary user=u", "host=b", &err);
+	assert_null(strstr(s, "port"));
+	assert_null(strstr(s, "target_session_attrs"));
+	assert_non_null(strstr(s, "user='u'"));
+	free(s);
 	/* Who names a service may mean its database. */
 	s = ws_slot_conninfo("service=s", NULL, &err);
 	assert_null(strstr(s, "dbname"));
