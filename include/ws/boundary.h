@@ -54,5 +54,10 @@ struct ws_boundary_at {
 int ws_boundary_scan(const char *wal, struct ws_pos start,
                      int (*each)(void *arg, const struct ws_boundary_at *b, struct ws_err *err), void *arg,
                      struct ws_err *err);
+/* The same, but reading ends when what lies below stop has been seen.  *reached: every boundary that
+ * ends there or below was seen, unless each stopped it. */
+int ws_boundary_scan_to(const char *wal, struct ws_pos start, ws_lsn stop, ws_lsn *reached,
+                        int (*each)(void *arg, const struct ws_boundary_at *b, struct ws_err *err), void *arg,
+                        struct ws_err *err);
 
 #endif

@@ -29,4 +29,9 @@ ws_lsn ws_gate_limit(const struct ws_gate *g);
 /* The boundary that holds, or pos/backup; 0 when only the end of the WAL does. */
 ws_lsn ws_gate_held(const struct ws_gate *g);
 
+/* Where the gate of a state directory stands, for somebody who asks once.  WAL below *limit may be
+ * served: it is the end of the boundary that holds, or how far raw/ was looked through, which is no
+ * further than to need. */
+int ws_gate_ask(const char *state, ws_lsn need, ws_lsn *limit, struct ws_err *err);
+
 #endif

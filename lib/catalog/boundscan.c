@@ -36,6 +36,16 @@ ws_boundary_scan(const char *wal, struct ws_pos start,
                  int (*each)(void *arg, const struct ws_boundary_at *b, struct ws_err *err), void *arg,
                  struct ws_err *err)
 {
+	ws_lsn reached;
+
+	return ws_boundary_scan_to(wal, start, UINT64_MAX, &reached, each, arg, err);
+}
+
+int
+ws_boundary_scan_to(const char *wal, struct ws_pos start, ws_lsn stop, ws_lsn *reached,
+                    int (*each)(void *arg, const struct ws_boundary_at *b, struct ws_err *err), void *arg,
+                    struct ws_err *err)
+{
 	const struct ws_walsrc_opts o = {0};
 	struct ws_walsrc *src = ws_walsrc_open(wal, start, &o, err);
 	struct ws_walreader *reader = NULL;
@@ -44,6 +54,7 @@ ws_boundary_scan(const char *wal, struct ws_pos start,
 	ws_tli tli = 0;
 	int rc = -1;
 
+	*reached = 0;
 	if (!src)
 		return -1;
 	reader = ws_walreader_new(ws_walsrc_segsize(src), 0, 0);
@@ -72,7 +83,13 @@ ws_boundary_scan(const char *wal, struct ws_pos start,
 		}
 		if (rc != 0)
 			break;
+		/* A record that is not whole at a page's end has its own end behind it. */
+		*reached = (ch.lsn + ch.n) & ~((ws_lsn)WS_PAGE_SIZE - 1);
+		if (*reached >= stop)
+			break;
 	}
+	if (ws_walreader_end(reader) > *reached)
+		*reached = ws_walreader_end(reader);
 	ws_walreader_free(reader);
 	ws_walsrc_close(src);
 	return rc;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "capture.h"
+#include "gatepos.h"
+#include "ws/gate.h"
 #include "ws/log.h"
 #include "ws/pos.h"
 #include "ws/tool.h"
@@ -72,82 +74,22 @@ out:
 	return rc;
 }
 
-struct gate {
-	struct cap_pos_of *dbs;
-	size_t n;
-	ws_lsn end; /* 0: no boundary found */
-};
-
-struct cap_pos_of {
-	ws_oid db;
-	struct ws_pos captured;
-};
-
-static int
-first_boundary(void *arg, const struct ws_boundary_at *b, struct ws_err *err)
-{
-	struct gate *g = arg;
-
-	(void)err;
-	for (size_t i = 0; i < g->n; i++)
-		if (b->end.lsn > g->dbs[i].captured.lsn && ws_boundary_for(&b->b, g->dbs[i].db)) {
-			g->end = b->end.lsn;
-			return 1;
-		}
-	return 0;
-}
-
-static int
-read_captured(const char *state, struct gate *g, struct ws_err *err)
-{
-	char *path = ws_asprintf("%s/pos", state);
-	DIR *d = opendir(path);
-	struct dirent *e;
-	int rc = d ? 0 : ws_err_sys(err, "%s: cannot open", path);
-
-	while (d && rc == 0 && (e = readdir(d))) {
-		struct cap_pos_of p;
-		char junk, *file;
-
-		if (sscanf(e->d_name, "captured.%u%c", &p.db, &junk) != 1)
-			continue;
-		file = ws_asprintf("%s/%s", path, e->d_name);
-		int got = ws_pos_read(file, &p.captured, err);
-
-		free(file);
-		if (got < 0)
-			rc = -1;
-		if (got != 1)
-			continue;
-		g->dbs = ws_realloc(g->dbs, (g->n + 1) * sizeof *g->dbs);
-		g->dbs[g->n++] = p;
-	}
-	if (d)
-		closedir(d);
-	free(path);
-	return rc;
-}
-
 /* Where the gate stands: no shadow may be restored that is past it. */
 static int
 find_gate(const char *state, ws_lsn *limit, struct ws_err *err)
 {
-	struct gate g = {0};
-	struct ws_pos from = {0};
-	char *raw = ws_asprintf("%s/raw", state);
-	int rc = read_captured(state, &g, err);
+	struct followed *dbs;
+	ws_lsn gate = 0;
+	size_t n;
+	int rc = gatepos_read(state, &dbs, &n, err);
 
-	if (rc == 0 && !g.n)
+	free(dbs);
+	if (rc == 0 && !n)
 		rc = ws_err_temp(err, "%s: nothing is captured yet", state);
-	for (size_t i = 0; i < g.n; i++)
-		if (!from.lsn || g.dbs[i].captured.lsn < from.lsn)
-			from = g.dbs[i].captured;
-	if (rc == 0 && ws_boundary_scan(raw, from, first_boundary, &g, err) < 0)
-		rc = -1;
-	if (rc == 0 && g.end && (!*limit || g.end < *limit))
-		*limit = g.end;
-	free(g.dbs);
-	free(raw);
+	if (rc == 0)
+		rc = ws_gate_ask(state, *limit ? *limit : UINT64_MAX, &gate, err);
+	if (rc == 0 && (!*limit || gate < *limit))
+		*limit = gate;
 	return rc;
 }
 

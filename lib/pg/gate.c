@@ -1,6 +1,5 @@
 /* The gate; see ws/gate.h.  It reads the WAL itself, so that it holds exactly where ws-catalog
  * looks, also after a restart, without talking to it. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -8,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gatepos.h"
 #include "recvdir.h"
-#include "ws/boundary.h"
 #include "ws/gate.h"
 #include "ws/log.h"
 #include "ws/lsn.h"
@@ -19,11 +18,6 @@
 
 #define READ_SIZE    (64u * 1024)
 #define SCAN_AT_ONCE (1024u * 1024) /* bytes a call, so that what is found is sent meanwhile */
-
-struct followed {
-	ws_oid db;
-	ws_lsn captured;
-};
 
 struct ws_gate {
 	char *dir, *state;
@@ -137,53 +131,6 @@ ws_gate_close(struct ws_gate *g)
 	free(g);
 }
 
-/* Reads STATE/pos/captured.DBOID files; 0 or -1.  One that is empty hides a position: none counts
- * until ws-catalog has written it anew. */
-static int
-read_captured(struct ws_gate *g, struct followed **dbs, size_t *n, struct ws_err *err)
-{
-	char *dir = ws_asprintf("%s/pos", g->state);
-	DIR *d = opendir(dir);
-	struct dirent *e;
-	bool hidden = false;
-	int rc = 0;
-
-	*dbs = NULL;
-	*n = 0;
-	if (!d && errno != ENOENT)
-		rc = ws_err_sys(err, "%s: cannot open", dir);
-	while (rc == 0 && d && (e = readdir(d))) {
-		char *end;
-		struct ws_pos pos;
-
-		if (strncmp(e->d_name, "captured.", 9) || e->d_name[9] < '0' || e->d_name[9] > '9')
-			continue;
-		unsigned long db = strtoul(e->d_name + 9, &end, 10);
-
-		if (*end || db == 0 || db > UINT32_MAX)
-			continue;
-		char *path = ws_asprintf("%s/%s", dir, e->d_name);
-
-		rc = ws_pos_read(path, &pos, err);
-		free(path);
-		if (rc == 1) {
-			*dbs = ws_realloc(*dbs, (*n + 1) * sizeof **dbs);
-			(*dbs)[(*n)++] = (struct followed){(ws_oid)db, pos.lsn};
-			rc = 0;
-		} else if (rc < 0 && err->status == WS_ETEMP && !err->sys) {
-			ws_warn("%s", err->msg);
-			hidden = true;
-			rc = 0;
-		}
-	}
-	if (hidden)
-		*n = 0;
-	if (d)
-		closedir(d);
-	free(dir);
-	return rc;
-}
-
 static const struct followed *
 find(const struct followed *dbs, size_t n, ws_oid db)
 {
@@ -202,19 +149,17 @@ ws_gate_reload(struct ws_gate *g, struct ws_err *err)
 
 	if (!g->state)
 		return 0;
-	if (read_captured(g, &dbs, &n, err) != 0) {
+	if (gatepos_read(g->state, &dbs, &n, err) != 0) {
 		free(dbs);
 		return -1;
 	}
-	ws_lsn low = UINT64_MAX;
+	ws_lsn low = gatepos_min(dbs, n);
 	bool again = !g->scanning; /* a database came, or a position went back: look again */
 
 	for (size_t i = 0; i < n; i++) {
 		const struct followed *was = find(g->dbs, g->ndbs, dbs[i].db);
 
 		again |= !was || dbs[i].captured < was->captured;
-		if (dbs[i].captured < low)
-			low = dbs[i].captured;
 	}
 	free(g->dbs);
 	g->dbs = dbs;
@@ -239,10 +184,7 @@ ws_gate_reload(struct ws_gate *g, struct ws_err *err)
 static bool
 holds(const struct ws_gate *g)
 {
-	for (size_t i = 0; g->held_end && i < g->ndbs; i++)
-		if (ws_boundary_for(&g->held, g->dbs[i].db) && g->dbs[i].captured < g->held_end)
-			return true;
-	return false;
+	return g->held_end && gatepos_holds(g->dbs, g->ndbs, &g->held, g->held_end);
 }
 
 static int
