@@ -49,6 +49,7 @@ static const struct poptOption options[] = {
 	{"recreate", 0, POPT_ARG_NONE, &recreate, 0, "ensure: drop a lost slot and make it anew", NULL},
 	POPT_TABLEEND};
 
+static char *connection; /* of all that */
 static bool json;
 static ws_lsn lsn;
 static ws_tli tli;
@@ -214,7 +215,7 @@ static int
 cmd_ensure(int argc, const char **args, struct ws_err *err)
 {
 	const struct ws_slot_ensure_opts o = {.slot = args[0],
-										  .conninfo = conninfo,
+										  .conninfo = connection,
 										  .from = from,
 										  .lsn = lsn,
 										  .hosts = args + 1,
@@ -300,9 +301,9 @@ merge_connection(struct ws_err *err)
 {
 	char *over = ws_slot_parameters(host, port, user);
 
-	conninfo = ws_slot_conninfo(conninfo, over, err);
+	connection = ws_slot_conninfo(conninfo, over, err);
 	free(over);
-	return conninfo ? 0 : -1;
+	return connection ? 0 : -1;
 }
 
 static int
@@ -328,7 +329,7 @@ run(int argc, const char **argv, struct ws_err *err)
 		return err->status;
 	if (!cmd->run)
 		return cmd_ensure(argc - 1, argv + 1, err);
-	if (!(c = ws_slot_connect(conninfo, 0, err)))
+	if (!(c = ws_slot_connect(connection, 0, err)))
 		return err->status;
 	int rc = cmd->run(c, argv + 1, err);
 

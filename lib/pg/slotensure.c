@@ -46,13 +46,15 @@ put_line(const struct ensure *e, const struct peer *p, struct ws_buf *out)
 	ws_slot_put_end(&l);
 }
 
-/* A line when something has changed since the last one; the replay position alone is no change. */
+/* A line when something has changed since the last one; the target's and the replay's position
+ * alone are no change. */
 static int
 say(const struct ensure *e, struct peer *p, struct ws_err *err)
 {
 	struct ws_buf out = {0};
-	char *now = ws_asprintf("%s %s %s " WS_LSN_FMT, p->state ? p->state : "", p->err.msg,
-							p->slot.wal_status, WS_LSN_ARG(p->has ? p->slot.restart.lsn : 0));
+	char *now = ws_asprintf("%s %s %s " WS_LSN_FMT, p->state ? p->state : "",
+							*p->err.reason ? p->err.reason : p->err.msg, p->slot.wal_status,
+							WS_LSN_ARG(p->has ? p->slot.restart.lsn : 0));
 	int rc = 0;
 
 	if (!p->said || strcmp(p->said, now)) {
@@ -87,6 +89,7 @@ round_of_visits(struct ensure *e, struct ws_err *err)
 		snprintf(was, sizeof was, "%s", e->from.err.msg);
 		slot_visit_source(e);
 		count(&e->from);
+		*e->m_target = (double)e->target;
 		if (e->o->follow > 0 && e->from.err.status && strcmp(was, e->from.err.msg))
 			ws_warn("source %s: %s", e->from.name, e->from.err.msg);
 		if (e->o->follow == 0 && e->from.err.status)
@@ -146,6 +149,9 @@ prepare(struct ensure *e, struct ws_err *err)
 	const struct ws_slot_ensure_opts *o = e->o;
 
 	e->target = o->from ? 0 : o->lsn;
+	e->m_target = ws_metric(ws_tool_metrics(), WS_GAUGE, "walshadow_slot_target_lsn", "",
+							"To where slots may be moved.");
+	*e->m_target = (double)e->target;
 	e->hosts = ws_calloc((size_t)o->nhosts, sizeof *e->hosts);
 	if (o->from &&
 		ws_slot_candidate(o->conninfo, o->from, &e->from.conninfo, &e->from.name, err) != 0)

@@ -26,7 +26,8 @@ struct ensure {
 	struct peer *hosts;
 	uint64_t system_id;     /* of the first server seen */
 	struct ws_history hist; /* of from's timeline; tli 0: not known */
-	ws_lsn target;          /* no slot is moved past it; 0: not known yet */
+	double *m_target;
+	ws_lsn target; /* no slot is moved past it; 0: not known yet */
 };
 
 /* One visit: connects when needed; p->state, p->slot and p->err say what came of it.  A visit that

@@ -1,6 +1,7 @@
-/* Why a slot's WAL is not to be had: a replication connection is told that it is, and some SQLSTATEs say
- * it, but only pg_replication_slots says that the slot is lost, and since 17 by what.  It is asked on a
- * session of its own, which an authentication rule may refuse: then what is known already stands. */
+/* Why a slot's WAL is not to be had: a replication connection is told that it is, and some
+ * SQLSTATEs say it, but only pg_replication_slots says that the slot is lost, and since 17 by what.
+ * It is asked on a session of its own, which an authentication rule may refuse: then what is known
+ * already stands. */
 #include <stdio.h>
 #include <string.h>
 

@@ -116,6 +116,21 @@ create(const struct ensure *e, struct peer *p, struct ws_err *err)
 			   : ws_err_temp(err, "replication slot \"%s\" was dropped meanwhile", e->o->slot);
 }
 
+/* On a standby, that is.  Where it was promoted meanwhile the slot begins at its head, and goes
+ * again. */
+static int
+create_on_standby(const struct ensure *e, struct peer *p, struct ws_err *err)
+{
+	if (create(e, p, err) != 0 || ws_slot_server(p->c, &p->now, err) != 0)
+		return -1;
+	if (p->now.standby)
+		return 0;
+	if (ws_pg_slot_drop(p->c, e->o->slot, err) != 0)
+		return -1;
+	p->has = false;
+	return ws_err_temp(err, "it was promoted while the slot was made: the slot was dropped again");
+}
+
 static int
 recreate(const struct ensure *e, struct peer *p, struct ws_err *err)
 {
@@ -128,7 +143,7 @@ recreate(const struct ensure *e, struct peer *p, struct ws_err *err)
 		return -1;
 	ws_warn("%s: replication slot \"%s\" was lost%s%s and was dropped; making it anew", p->name,
 			was.name, *was.invalidation ? ", cause " : "", was.invalidation);
-	if (create(e, p, err) != 0)
+	if (create_on_standby(e, p, err) != 0)
 		return -1;
 	ws_warn("%s: replication slot \"%s\" was made anew, at " WS_LSN_FMT, p->name, was.name,
 			WS_LSN_ARG(p->slot.restart.lsn));
@@ -148,7 +163,7 @@ provide(const struct ensure *e, struct peer *p, bool proven, struct ws_err *err)
 							 err,
 							 "the slot is missing, and the source's position is not known yet");
 		p->state = "created";
-		return create(e, p, err);
+		return create_on_standby(e, p, err);
 	}
 	struct ws_err why = {0};
 

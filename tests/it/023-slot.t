@@ -191,6 +191,10 @@ ensure_once() {
   like "$(line_of b)" 'state=created' 'on both'
   status_is 0 'again' ensure ws --from "$(pg_conninfo src)"
   like "$(line_of a)" 'state=(kept|moved)' 'it is there'
+  status_is 0 'as JSON' ensure ws --from "$(pg_conninfo src)" -F json
+  perl -MJSON::PP -ne '$s = decode_json($_); print join(" ", map { $s->{$_} // "null" } qw(slot state timeline error)), "\n";
+    print STDERR "no position\n" unless $s->{target_lsn} && $s->{replay_lsn}' <"$T/out" >"$T/json" 2>&1
+  like "$(cat "$T/json")" $'^ws (kept|moved) 1 null\nws (kept|moved) 1 null$' 'has the same'
   # A limit.
   local limit
   limit=$(of a ws restart_lsn)
@@ -248,8 +252,8 @@ under_load() {
   is "$past" '' 'never past the source or the replay'
   ((PG_MAJOR < 18)) || idle
   [ "$PG_MAJOR" != "${WS_MAJORS##* }" ] || stalled
-  # b away for a while.
-  pg_stop b
+  # b crashes, and is away for a while.  Its slot begins again where its last restartpoint left it.
+  pg_kill b
   ok 'a host that is gone is said' wait_for grep -q "host=$T/s:${PG_PORT[b]} state=failed" "$T/ensure.out"
   load 1000
   wait_for received
