@@ -1,5 +1,5 @@
-/* ws-history: timeline histories of a server or of a directory: fetches, shows, checks them, and says
- * what lies on them.  See ws-history(1). */
+/* ws-history: fetches, shows and checks timeline histories of a server or of a directory, and says what
+ * lies on them.  See ws-history(1). */
 #include <errno.h>
 #include <inttypes.h>
 #include <libgen.h>
@@ -9,37 +9,42 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ws/cluster.h"
 #include "ws/file.h"
 #include "ws/histdir.h"
+#include "ws/histfetch.h"
 #include "ws/lsn.h"
-#include "ws/pgconn.h"
 #include "ws/text.h"
 #include "ws/tool.h"
 
 #define SEGSIZE_DEFAULT (16u * 1024 * 1024) /* initdb's */
 
 static struct {
-	char *dir, *conninfo, *host, *port, *user, *format, *timeline, *tli, *lsn, *from, *to, *segsize, *system_id;
+	char *dir, *conninfo, *host, *port, *user, *format, *timeline;
+	char *tli, *lsn, *from, *to, *segsize, *system_id;
 	int no_password, password;
 } opt;
 
 static const struct poptOption options[] = {
     {"directory", 'D', POPT_ARG_STRING, &opt.dir, 0, "fetch: write history files into DIR", "DIR"},
-    {"timeline", 't', POPT_ARG_STRING, &opt.timeline, 0, "the timeline whose history is meant (default: the newest)", "TLI"},
+    {"timeline", 't', POPT_ARG_STRING, &opt.timeline, 0,
+     "the timeline whose history is meant (default: the newest)", "TLI"},
     {"tli", 0, POPT_ARG_STRING, &opt.tli, 0, "prove: timeline of the position", "TLI"},
     {"lsn", 0, POPT_ARG_STRING, &opt.lsn, 0, "prove: the position", "LSN"},
-    {"system-id", 0, POPT_ARG_STRING, &opt.system_id, 0, "prove, fetch: the server must have this system identifier", "ID"},
+    {"system-id", 0, POPT_ARG_STRING, &opt.system_id, 0,
+     "fetch, prove: the server must have this system identifier", "ID"},
     {"from", 0, POPT_ARG_STRING, &opt.from, 0, "path: begin at LSN", "LSN"},
     {"to", 0, POPT_ARG_STRING, &opt.to, 0, "path: end before LSN", "LSN"},
-    {"wal-segsize", 0, POPT_ARG_STRING, &opt.segsize, 0, "segment: size of a segment (default: as the segments say)", "SIZE"},
+    {"wal-segsize", 0, POPT_ARG_STRING, &opt.segsize, 0,
+     "segment: size of a segment (default: as the segments say)", "SIZE"},
     {"format", 'F', POPT_ARG_STRING, &opt.format, 0, "text or json", "FORMAT"},
-    {"dbname", 'd', POPT_ARG_STRING, &opt.conninfo, 0, "fetch, prove: connection string", "CONNSTR"},
+    {"dbname", 'd', POPT_ARG_STRING, &opt.conninfo, 0, "fetch, prove: connection string",
+     "CONNSTR"},
     {"host", 'h', POPT_ARG_STRING, &opt.host, 0, "server host or socket directory", "HOST"},
     {"port", 'p', POPT_ARG_STRING, &opt.port, 0, "server port", "PORT"},
     {"username", 'U', POPT_ARG_STRING, &opt.user, 0, "user to connect as", "NAME"},
     {"no-password", 'w', POPT_ARG_NONE, &opt.no_password, 0, "never ask for a password", NULL},
-    {"password", 'W', POPT_ARG_NONE, &opt.password, 0, "ask for a password before connecting", NULL},
+    {"password", 'W', POPT_ARG_NONE, &opt.password, 0, "ask for a password before connecting",
+     NULL},
     POPT_TABLEEND};
 
 static bool json;
@@ -55,26 +60,6 @@ out_flush(struct ws_buf *b, struct ws_err *err)
 	ws_buf_free(b);
 	*b = (struct ws_buf){0};
 	return rc;
-}
-
-static void
-put_lsn(struct ws_buf *out, const char *key, ws_lsn lsn)
-{
-	if (lsn == UINT64_MAX)
-		ws_buf_printf(out, ",\"%s\":null", key);
-	else
-		ws_buf_printf(out, ",\"%s\":\"" WS_LSN_FMT "\"", key, WS_LSN_ARG(lsn));
-}
-
-/* A column of a table, as wide as most need. */
-static void
-put_column(struct ws_buf *out, ws_lsn lsn)
-{
-	char text[32] = "open";
-
-	if (lsn != UINT64_MAX)
-		snprintf(text, sizeof text, WS_LSN_FMT, WS_LSN_ARG(lsn));
-	ws_buf_printf(out, " %-17s", text);
 }
 
 /* ---- a server's ---- */
@@ -94,53 +79,12 @@ open_server(struct ws_pg_source *src, struct ws_err *err)
 	if (ws_pg_identify(c, src, err) == 0) {
 		if (!system_id || src->system_id == system_id)
 			return c;
-		ws_err_op(err, "system_id_changed", "the server's system identifier is %" PRIu64 ", %" PRIu64 " was expected",
+		ws_err_op(err, "system_id_changed",
+		          "the server's system identifier is %" PRIu64 ", %" PRIu64 " was expected",
 		          src->system_id, system_id);
 	}
 	ws_pg_close(c);
 	return NULL;
-}
-
-/* Timeline 1 has no history file. */
-static int
-get_history(struct ws_pg *c, ws_tli tli, struct ws_buf *b, struct ws_history *h, struct ws_err *err)
-{
-	*h = (struct ws_history){.tli = tli};
-	if (tli > 1 && ws_pg_history(c, tli, b, err) != 0)
-		return -1;
-	return ws_history_parse(tli, (const char *)b->data, b->len, h, err);
-}
-
-static int
-server_history(struct ws_history *h, struct ws_err *err)
-{
-	struct ws_pg_source src;
-	struct ws_buf b = {0};
-	struct ws_pg *c = open_server(&src, err);
-	int rc = c ? get_history(c, timeline ? timeline : src.pos.tli, &b, h, err) : -1;
-
-	ws_pg_close(c);
-	ws_buf_free(&b);
-	return rc;
-}
-
-/* The raw/ or filtered/ of a state directory belongs to the state's cluster. */
-static int
-check_cluster(const char *dir, const struct ws_pg_source *src, struct ws_err *err)
-{
-	const struct ws_cluster cluster = {src->system_id, src->major, src->segsize};
-	struct ws_cluster have;
-	char *whole = realpath(dir, NULL), *base = whole ? strrchr(whole, '/') : NULL;
-	int rc = 0;
-
-	if (base && (!strcmp(base, "/raw") || !strcmp(base, "/filtered"))) {
-		*base = 0;
-		rc = ws_cluster_read(*whole ? whole : "/", &have, err);
-		if (rc == 1)
-			rc = ws_cluster_claim(*whole ? whole : "/", &cluster, err);
-	}
-	free(whole);
-	return rc;
 }
 
 static int
@@ -158,18 +102,19 @@ parse_tli(const char *s, ws_tli *tli)
 }
 
 static int
-store(ws_tli tli, const struct ws_buf *b, struct ws_err *err)
+fetch_to_stdout(struct ws_pg *c, ws_tli tli, struct ws_err *err)
 {
-	if (tli == 1) {
+	struct ws_buf b = {0};
+	struct ws_history h;
+	int rc = ws_histfetch_get(c, tli, &h, &b, err);
+
+	if (rc == 0 && tli == 1)
 		ws_info("timeline 1 has no history file");
-		return 0;
-	}
-	if (!opt.dir)
-		return ws_write_all(STDOUT_FILENO, b->data, b->len, err, "standard output");
-	if (ws_histdir_store(opt.dir, tli, b->data, b->len, true, err) != 0)
-		return -1;
-	ws_info("%s/%08X.history: timeline=%u bytes=%zu", opt.dir, (unsigned)tli, tli, b->len);
-	return 0;
+	if (rc == 0)
+		rc = ws_write_all(STDOUT_FILENO, b.data, b.len, err, "standard output");
+	ws_history_fini(&h);
+	ws_buf_free(&b);
+	return rc;
 }
 
 static int
@@ -177,10 +122,8 @@ cmd_fetch(int n, const char **args, struct ws_err *err)
 {
 	size_t count = n ? (size_t)n : 1;
 	ws_tli *tlis = ws_calloc(count, sizeof *tlis);
-	struct ws_buf *b = ws_calloc(count, sizeof *b);
 	struct ws_pg_source src;
 	struct ws_pg *c = NULL;
-	struct ws_history h;
 	int rc = 0;
 
 	for (int i = 0; i < n && rc == 0; i++)
@@ -192,96 +135,70 @@ cmd_fetch(int n, const char **args, struct ws_err *err)
 		rc = -1;
 	if (rc == 0 && !n)
 		tlis[0] = src.pos.tli;
-	if (rc == 0 && opt.dir)
-		rc = ws_mkdir_p(opt.dir, 0700, err) == 0 ? check_cluster(opt.dir, &src, err) : -1;
-	/* All are looked at before the first is kept. */
-	for (size_t i = 0; i < count && rc == 0; i++)
-		if ((rc = get_history(c, tlis[i], &b[i], &h, err)) == 0)
-			ws_history_fini(&h);
-	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = store(tlis[i], &b[i], err);
+	if (rc == 0)
+		rc = opt.dir ? ws_histfetch_store(c, &src, tlis, count, opt.dir, err)
+		             : fetch_to_stdout(c, tlis[0], err);
 	ws_pg_close(c);
-	for (size_t i = 0; i < count; i++)
-		ws_buf_free(&b[i]);
-	free(b);
 	free(tlis);
 	return rc;
 }
 
 /* ---- show, path ---- */
 static int
-cmd_show(const char *spec, struct ws_err *err)
+cmd_show(const char *spec, bool path, struct ws_err *err)
 {
 	struct ws_history h;
 	struct ws_buf out = {0};
 
 	if (ws_histdir_load(spec, timeline, &h, err) != 0)
 		return -1;
-	if (!json && isatty(STDOUT_FILENO))
-		ws_buf_printf(&out, "%-8s %-17s %-17s %s\n", "TIMELINE", "BEGIN", "END", "REASON");
-	for (size_t i = 0; i <= h.n; i++) {
-		const struct ws_history_entry *e = i < h.n ? &h.entries[i] : NULL;
-		ws_tli tli = e ? e->tli : h.tli;
-		ws_lsn begin = i ? h.entries[i - 1].end : 0, end = e ? e->end : UINT64_MAX;
-
-		if (json) {
-			ws_buf_printf(&out, "{\"timeline\":%u", tli);
-			put_lsn(&out, "begin", begin);
-			put_lsn(&out, "end", end);
-			if (e) {
-				ws_buf_puts(&out, ",\"reason\":");
-				ws_text_json(&out, e->reason);
-			}
-			ws_buf_puts(&out, "}\n");
-			continue;
-		}
-		ws_buf_printf(&out, "%-8u", tli);
-		put_column(&out, begin);
-		if (e && *e->reason) {
-			put_column(&out, end);
-			ws_buf_putc(&out, ' ');
-			ws_text_line(&out, e->reason);
-		} else if (e) {
-			ws_buf_printf(&out, " " WS_LSN_FMT, WS_LSN_ARG(end));
-		} else {
-			ws_buf_puts(&out, " open");
-		}
-		ws_buf_putc(&out, '\n');
-	}
-	ws_history_fini(&h);
-	return out_flush(&out, err);
-}
-
-static int
-cmd_path(const char *spec, struct ws_err *err)
-{
-	struct ws_history h;
-	struct ws_buf out = {0};
-
-	if (ws_histdir_load(spec, timeline, &h, err) != 0)
-		return -1;
-	for (size_t i = 0; i <= h.n; i++) {
-		struct ws_history_range r = ws_history_range(&h, i);
-
-		r.begin = r.begin > from ? r.begin : from;
-		r.end = r.end < to ? r.end : to;
-		if (r.begin >= r.end)
-			continue;
-		if (json) {
-			ws_buf_printf(&out, "{\"timeline\":%u", r.tli);
-			put_lsn(&out, "begin", r.begin);
-			put_lsn(&out, "end", r.end);
-			ws_buf_puts(&out, "}\n");
-		} else {
-			ws_buf_printf(&out, "%u " WS_LSN_FMT " ", r.tli, WS_LSN_ARG(r.begin));
-			ws_buf_printf(&out, r.end == UINT64_MAX ? "open\n" : WS_LSN_FMT "\n", WS_LSN_ARG(r.end));
-		}
+	if (path) {
+		ws_history_path(&h, from, to, json, &out);
+	} else {
+		if (!json && isatty(STDOUT_FILENO))
+			ws_buf_printf(&out, "%-8s %-17s %-17s %s\n", "TIMELINE", "BEGIN", "END", "REASON");
+		ws_history_show(&h, json, &out);
 	}
 	ws_history_fini(&h);
 	return out_flush(&out, err);
 }
 
 /* ---- prove ---- */
+static int
+server_history(struct ws_history *h, struct ws_err *err)
+{
+	struct ws_pg_source src;
+	struct ws_buf b = {0};
+	struct ws_pg *c = open_server(&src, err);
+	int rc = c ? ws_histfetch_get(c, timeline ? timeline : src.pos.tli, h, &b, err) : -1;
+
+	ws_pg_close(c);
+	ws_buf_free(&b);
+	return rc;
+}
+
+static void
+put_proof(struct ws_buf *out, const struct ws_history *h)
+{
+	ws_lsn end = ws_history_end(h, position_tli);
+	char text[32] = "";
+
+	if (end != UINT64_MAX)
+		snprintf(text, sizeof text, WS_LSN_FMT, WS_LSN_ARG(end));
+	if (json) {
+		ws_buf_printf(out, "{\"timeline\":%u,\"lsn\":\"" WS_LSN_FMT "\",\"end\":", position_tli,
+		              WS_LSN_ARG(position));
+		ws_buf_printf(out, *text ? "\"%s\"" : "null%s", text);
+		ws_buf_printf(out, ",\"history\":%u}\n", h->tli);
+		return;
+	}
+	ws_buf_printf(out, "%u " WS_LSN_FMT " is on the history of timeline %u", position_tli,
+	              WS_LSN_ARG(position), h->tli);
+	if (*text)
+		ws_buf_printf(out, ", which leaves %u at %s", position_tli, text);
+	ws_buf_putc(out, '\n');
+}
+
 static int
 cmd_prove(const char *spec, struct ws_err *err)
 {
@@ -295,20 +212,7 @@ cmd_prove(const char *spec, struct ws_err *err)
 	if (rc != 0)
 		return -1;
 	if ((rc = ws_history_prove(&h, position_tli, position, err)) == 0) {
-		ws_lsn end = ws_history_end(&h, position_tli);
-
-		if (json) {
-			ws_buf_printf(&out, "{\"timeline\":%u", position_tli);
-			put_lsn(&out, "lsn", position);
-			put_lsn(&out, "end", end);
-			ws_buf_printf(&out, ",\"history\":%u}\n", h.tli);
-		} else {
-			ws_buf_printf(&out, "%u " WS_LSN_FMT " is on the history of timeline %u", position_tli,
-			              WS_LSN_ARG(position), h.tli);
-			if (end != UINT64_MAX)
-				ws_buf_printf(&out, ", which leaves %u at " WS_LSN_FMT, position_tli, WS_LSN_ARG(end));
-			ws_buf_putc(&out, '\n');
-		}
+		put_proof(&out, &h);
 		rc = out_flush(&out, err);
 	}
 	ws_history_fini(&h);
@@ -330,35 +234,21 @@ find_segsize(const char *dir, struct ws_err *err)
 }
 
 static int
-cmd_segment(const char *arg, const char *spec, struct ws_err *err)
+segment(const struct ws_history *h, ws_lsn lsn, const char *dir, struct ws_err *err)
 {
-	struct ws_history h = {0};
+	char name[WS_WALNAME_MAX], *path = NULL;
 	struct ws_buf out = {0};
-	struct stat st;
-	char name[WS_WALNAME_MAX], *path = NULL, *copy = ws_strdup(spec);
-	ws_lsn lsn;
-	int rc = -1;
+	int rc = dir ? ws_histdir_segment(dir, h, lsn, (uint32_t)segsize, &path, err) : 1;
 
-	if (ws_lsn_parse(arg, &lsn) != 0) {
-		ws_err_usage(err, "not a position: %s", arg);
-		goto out;
-	}
-	if (ws_histdir_load(spec, timeline, &h, err) != 0)
-		goto out;
-	bool dir = stat(spec, &st) == 0 && S_ISDIR(st.st_mode);
-
-	if (find_segsize(dir ? spec : dirname(copy), err) != 0)
-		goto out;
-	ws_histdir_name(&h, lsn, (uint32_t)segsize, name);
-	if (dir && (rc = ws_histdir_segment(spec, &h, lsn, (uint32_t)segsize, &path, err)) <= 0) {
-		if (rc == 0)
-			rc = ws_err_temp(err, "%s: " WS_LSN_FMT " is not there; it belongs into %s", spec, WS_LSN_ARG(lsn), name);
-		goto out;
-	}
+	ws_histdir_name(h, lsn, (uint32_t)segsize, name);
+	if (rc == 0)
+		ws_err_temp(err, "%s: " WS_LSN_FMT " is not there; it belongs into %s", dir, WS_LSN_ARG(lsn),
+		            name);
+	if (rc <= 0)
+		return -1;
 	if (json) {
-		ws_buf_printf(&out, "{\"timeline\":%u", ws_history_tli_at(&h, lsn));
-		put_lsn(&out, "lsn", lsn);
-		ws_buf_printf(&out, ",\"segment\":\"%s\"", name);
+		ws_buf_printf(&out, "{\"lsn\":\"" WS_LSN_FMT "\",\"timeline\":%u,\"segment\":\"%s\"",
+		              WS_LSN_ARG(lsn), ws_history_tli_at(h, lsn), name);
 		if (path) {
 			ws_buf_puts(&out, ",\"path\":");
 			ws_text_json(&out, path);
@@ -367,10 +257,29 @@ cmd_segment(const char *arg, const char *spec, struct ws_err *err)
 	} else {
 		ws_buf_printf(&out, "%s\n", path ? path : name);
 	}
-	rc = out_flush(&out, err);
-out:
-	ws_history_fini(&h);
 	free(path);
+	return out_flush(&out, err);
+}
+
+static int
+cmd_segment(const char *arg, const char *spec, struct ws_err *err)
+{
+	struct ws_history h;
+	struct stat st;
+	char *copy;
+	ws_lsn lsn;
+	int rc = -1;
+
+	if (ws_lsn_parse(arg, &lsn) != 0)
+		return ws_err_usage(err, "not a position: %s", arg);
+	if (ws_histdir_load(spec, timeline, &h, err) != 0)
+		return -1;
+	bool dir = stat(spec, &st) == 0 && S_ISDIR(st.st_mode);
+
+	copy = ws_strdup(spec);
+	if (find_segsize(dir ? spec : dirname(copy), err) == 0)
+		rc = segment(&h, lsn, dir ? spec : NULL, err);
+	ws_history_fini(&h);
 	free(copy);
 	return rc;
 }
@@ -415,7 +324,8 @@ cmd_check(int n, const char **specs, struct ws_err *err)
 	if (all.n && out_flush(&all.out, rc == 0 ? err : NULL) != 0)
 		rc = -1;
 	else if (rc == 0 && all.n)
-		rc = ws_err_op(err, all.reason, "%zu finding%s, first %s", all.n, all.n > 1 ? "s" : "", all.first);
+		rc = ws_err_op(err, all.reason, "%zu finding%s, first %s", all.n, all.n > 1 ? "s" : "",
+		               all.first);
 	free(all.first);
 	ws_buf_free(&all.out);
 	return rc;
@@ -429,10 +339,8 @@ dispatch(int argc, const char **argv, struct ws_err *err)
 
 	if (!strcmp(cmd, "fetch"))
 		return cmd_fetch(argc - 1, argv + 1, err);
-	if (!strcmp(cmd, "show") && argc == 2 && !server)
-		return cmd_show(argv[1], err);
-	if (!strcmp(cmd, "path") && argc == 2 && !server)
-		return cmd_path(argv[1], err);
+	if ((!strcmp(cmd, "show") || !strcmp(cmd, "path")) && argc == 2 && !server)
+		return cmd_show(argv[1], *cmd == 'p', err);
 	if (!strcmp(cmd, "check") && argc >= 2 && !server)
 		return cmd_check(argc - 1, argv + 1, err);
 	if (!strcmp(cmd, "segment") && argc == 3 && !server)
@@ -463,7 +371,8 @@ parse_options(struct ws_err *err)
 		return ws_err_usage(err, "--to: not a position: %s", opt.to);
 	if (opt.segsize && (ws_parse_size(opt.segsize, &segsize) != 0 || segsize > UINT32_MAX ||
 	                    !ws_segsize_ok((uint32_t)segsize)))
-		return ws_err_usage(err, "--wal-segsize: not a power of two from 1MB to 1GB: %s", opt.segsize);
+		return ws_err_usage(err, "--wal-segsize: not a power of two from 1MB to 1GB: %s",
+		                    opt.segsize);
 	if (opt.system_id) {
 		errno = 0;
 		system_id = strtoull(opt.system_id, &end, 10);
@@ -487,7 +396,8 @@ main(int argc, char **argv)
 {
 	static const struct ws_tool tool = {
 	    .name = "ws-history",
-	    .synopsis = "fetch [TLI...] | show FILE|DIR | check FILE|DIR... | prove --tli TLI --lsn LSN [FILE|DIR] | path FILE|DIR | segment LSN FILE|DIR",
+	    .synopsis = "fetch [TLI...] | show FILE|DIR | check FILE|DIR... | "
+	                "prove --tli TLI --lsn LSN [FILE|DIR] | path FILE|DIR | segment LSN FILE|DIR",
 	    .options = options,
 	    .run = run,
 	};

@@ -17,10 +17,10 @@ int ws_histdir_segsize(const char *dir, uint32_t *segsize, struct ws_err *err);
 
 /* Name of the segment with byte lsn: of the newest timeline that has bytes in it. */
 void ws_histdir_name(const struct ws_history *h, ws_lsn lsn, uint32_t segsize, char *name);
-/* The file in dir that has byte lsn of this history: 1 and *path (malloc'd), 0 there is none, -1.  Under that
- * name, else of an older timeline that reaches to lsn; whole, partial or compressed. */
-int ws_histdir_segment(const char *dir, const struct ws_history *h, ws_lsn lsn, uint32_t segsize, char **path,
-                       struct ws_err *err);
+/* The file in dir that has byte lsn of this history: 1 and *path (malloc'd), 0 there is none, -1.
+ * Under that name, else of an older timeline that reaches to lsn; whole, partial or compressed. */
+int ws_histdir_segment(const char *dir, const struct ws_history *h, ws_lsn lsn, uint32_t segsize,
+                       char **path, struct ws_err *err);
 
 /* What is wrong, and where.  reason: history_malformed; history_conflict: it does not begin with its
  * ancestor's lines; history_not_ascending; history_missing: segments of a timeline that nothing tells the
@@ -36,6 +36,7 @@ int ws_histdir_check(const char *spec, ws_histdir_found found, void *arg, struct
 
 /* Writes timeline tli's history file into dir, durable and atomic; needs no lock, and nothing is written
  * when the same is there.  One with other content is left alone: reason=history_changed. */
-int ws_histdir_store(const char *dir, ws_tli tli, const void *p, size_t n, bool sync, struct ws_err *err);
+int ws_histdir_store(const char *dir, ws_tli tli, const void *p, size_t n, bool sync,
+                     struct ws_err *err);
 
 #endif

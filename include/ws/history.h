@@ -7,6 +7,7 @@
 #define WS_HISTORY_H
 
 #include "ws/err.h"
+#include "ws/mem.h"
 
 #define WS_HISTORY_MAX (1024u * 1024) /* bytes of a history file that we accept */
 
@@ -44,5 +45,10 @@ struct ws_history_range ws_history_range(const struct ws_history *h, size_t i);
  * ancestors', and so are this history's.  Else WS_EOPERATOR: timeline_not_descendant (tli is not on
  * this history), resume_past_fork (lsn is past its end). */
 int ws_history_prove(const struct ws_history *h, ws_tli tli, ws_lsn lsn, struct ws_err *err);
+
+/* Appends a line a timeline, oldest first; json: an object a line.  show is what the file has: timeline,
+ * begin, end, reason.  path is what it means, the ranges of bytes in [from, to): timeline, begin, end. */
+void ws_history_show(const struct ws_history *h, bool json, struct ws_buf *out);
+void ws_history_path(const struct ws_history *h, ws_lsn from, ws_lsn to, bool json, struct ws_buf *out);
 
 #endif

@@ -7,13 +7,22 @@
 static int
 utf8_length(const unsigned char *s)
 {
-	int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] <= 0xdf ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
+	int n = 0;
 
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] >= 0xc2 && s[0] <= 0xdf)
+		n = 2;
+	else if ((s[0] & 0xf0) == 0xe0)
+		n = 3;
+	else if (s[0] >= 0xf0 && s[0] <= 0xf4)
+		n = 4;
 	for (int i = 1; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-	    (s[0] == 0xf4 && s[1] > 0x8f))
+	/* Overlong forms, surrogates, and what is past U+10FFFF. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
 		return 0;
 	return n;
 }
@@ -42,14 +51,18 @@ ws_text_json(struct ws_buf *out, const char *s)
 void
 ws_text_line(struct ws_buf *out, const char *s)
 {
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
+	while (*s) {
+		const unsigned char *c = (const unsigned char *)s;
+		int n = utf8_length(c);
+		/* U+0080 to U+009F are control characters, too. */
+		bool plain = n && *c >= 0x20 && *c != 0x7f && !(*c == '\\' && c[1] == 'x') &&
+		             !(*c == 0xc2 && c[1] < 0xa0);
 
-		/* 0xc2 0x80..0x9f are control characters, too. */
-		if (c < 0x20 || c == 0x7f || (c == '\\' && s[1] == 'x') ||
-		    (c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0))
-			ws_buf_printf(out, "\\x%02x", c);
-		else
-			ws_buf_putc(out, c);
+		n += !n;
+		if (plain)
+			ws_buf_put(out, s, (size_t)n);
+		for (int i = 0; i < n && !plain; i++)
+			ws_buf_printf(out, "\\x%02x", c[i]);
+		s += n;
 	}
 }

@@ -45,7 +45,8 @@ ws_pg_open_asking(struct ws_pg_opts *o, bool always, bool never, struct ws_err *
 		o->password = ask_password();
 	struct ws_pg *c = ws_pg_open(o, &needs, err);
 
-	if (!c && needs && !never && !o->password && isatty(STDERR_FILENO) && (o->password = ask_password()))
+	if (!c && needs && !never && !o->password && isatty(STDERR_FILENO) &&
+	    (o->password = ask_password()))
 		c = ws_pg_open(o, NULL, err);
 	return c;
 }

@@ -1,8 +1,8 @@
 /* Do the histories of a directory and its segments go together?  See ws/histdir.h.
  *
  * PostgreSQL makes a history of its parent's and one more line, so that a file must begin with what
- * each of its ancestors' files has.  A path is the way to a timeline that is nobody's ancestor here;
- * what lies on none, such as an ancestor's segments past the fork, belongs to a branch that was left. */
+ * each of its ancestors' files has.  A path is the way to a timeline that is nobody's ancestor here.
+ * What lies on none, as an ancestor's segments past the fork do, is of a branch that was left. */
 #include <errno.h>
 #include <libgen.h>
 #include <stdarg.h>
@@ -96,14 +96,16 @@ check_ascending(struct check *c, const struct ws_history *h, const char *name)
 			finding(c, "history_not_ascending", name, "timeline %u ends at 0/0", e->tli);
 		else if (before && e->end <= before->end)
 			finding(c, "history_not_ascending", name,
-			        "timeline %u ends at " WS_LSN_FMT ", which is not past the end of timeline %u, " WS_LSN_FMT,
+			        "timeline %u ends at " WS_LSN_FMT
+			        ", which is not past the end of timeline %u, " WS_LSN_FMT,
 			        e->tli, WS_LSN_ARG(e->end), before->tli, WS_LSN_ARG(before->end));
 	}
 }
 
 /* h's first n lines are to be parent's. */
 static void
-check_prefix(struct check *c, const struct ws_history *h, size_t n, const struct ws_history *parent, const char *name)
+check_prefix(struct check *c, const struct ws_history *h, size_t n, const struct ws_history *parent,
+             const char *name)
 {
 	char theirs[WS_WALNAME_MAX];
 	size_t i = 0;
@@ -112,15 +114,19 @@ check_prefix(struct check *c, const struct ws_history *h, size_t n, const struct
 	while (i < n && i < parent->n && h->entries[i].tli == parent->entries[i].tli &&
 	       h->entries[i].end == parent->entries[i].end)
 		i++;
-	const struct ws_history_entry *a = i < n ? &h->entries[i] : NULL, *b = i < parent->n ? &parent->entries[i] : NULL;
+	const struct ws_history_entry *a = i < n ? &h->entries[i] : NULL;
+	const struct ws_history_entry *b = i < parent->n ? &parent->entries[i] : NULL;
 
 	if (a && b && a->tli == b->tli)
-		finding(c, "history_conflict", name, "timeline %u ends at " WS_LSN_FMT ", by its ancestor's %s at " WS_LSN_FMT,
-		        a->tli, WS_LSN_ARG(a->end), theirs, WS_LSN_ARG(b->end));
+		finding(c, "history_conflict", name,
+		        "timeline %u ends at " WS_LSN_FMT ", by its ancestor's %s at " WS_LSN_FMT, a->tli,
+		        WS_LSN_ARG(a->end), theirs, WS_LSN_ARG(b->end));
 	else if (b && (!a || b->tli < a->tli))
-		finding(c, "history_conflict", name, "lacks timeline %u, which its ancestor's %s has", b->tli, theirs);
+		finding(c, "history_conflict", name, "lacks timeline %u, which its ancestor's %s has", b->tli,
+		        theirs);
 	else if (a)
-		finding(c, "history_conflict", name, "has timeline %u, which its ancestor's %s lacks", a->tli, theirs);
+		finding(c, "history_conflict", name, "has timeline %u, which its ancestor's %s lacks", a->tli,
+		        theirs);
 }
 
 static void
@@ -202,7 +208,8 @@ check_segment(struct check *c, const struct ws_walname *w, uint32_t segsize, con
 	if (p->begin >= p->end)
 		finding(c, "wal_off_path", name, "on no path: timeline %u has no bytes on any", w->tli);
 	else if (w->start >= p->end)
-		finding(c, "wal_off_path", name, "on no path: timeline %u ends at " WS_LSN_FMT, w->tli, WS_LSN_ARG(p->end));
+		finding(c, "wal_off_path", name, "on no path: timeline %u ends at " WS_LSN_FMT, w->tli,
+		        WS_LSN_ARG(p->end));
 	else
 		finding(c, "wal_off_path", name, "on no path: timeline %u begins at " WS_LSN_FMT, w->tli,
 		        WS_LSN_ARG(p->begin));
@@ -234,7 +241,8 @@ check_segments(struct check *c, struct ws_err *err)
 		if (p.known)
 			check_segment(c, w, segsize, &p);
 		else if (first && !own)
-			finding(c, "history_missing", name, "absent, and there are segments of timeline %u", w->tli);
+			finding(c, "history_missing", name, "absent, and there are segments of timeline %u",
+			        w->tli);
 	}
 	ws_walnames_fini(&l);
 	return 0;

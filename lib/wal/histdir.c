@@ -37,7 +37,8 @@ load_dir(const char *dir, ws_tli tli, struct ws_history *h, struct ws_err *err)
 		tli = newest(&l);
 		ws_walnames_fini(&l);
 		if (!tli)
-			return ws_err_op(err, "history_missing", "%s: no history file and no segment there", dir);
+			return ws_err_op(err, "history_missing", "%s: no history file and no segment there",
+			                 dir);
 	}
 	*h = (struct ws_history){.tli = tli};
 	if (tli == 1)
@@ -63,7 +64,8 @@ load_file(const char *path, ws_tli tli, struct ws_history *h, struct ws_err *err
 		tli = named;
 	}
 	if (!tli)
-		return ws_err_usage(err, "%s: not the name of a history file, and no timeline is given", path);
+		return ws_err_usage(err, "%s: not the name of a history file, and no timeline is given",
+		                    path);
 	int rc = ws_walnames_history_read(path, tli, h, err);
 
 	if (rc == 0)
@@ -120,8 +122,8 @@ has_byte(const char *path, enum ws_seg_kind kind, uint64_t off, struct ws_err *e
 }
 
 int
-ws_histdir_segment(const char *dir, const struct ws_history *h, ws_lsn lsn, uint32_t segsize, char **path,
-                   struct ws_err *err)
+ws_histdir_segment(const char *dir, const struct ws_history *h, ws_lsn lsn, uint32_t segsize,
+                   char **path, struct ws_err *err)
 {
 	ws_lsn seg = ws_seg_start(lsn, segsize);
 	ws_tli owner = ws_history_tli_at(h, lsn);
@@ -160,7 +162,8 @@ is_there(const char *path, ws_tli tli, const void *p, size_t n, struct ws_err *e
 	int rc = ws_file_read(path, WS_HISTORY_MAX, &have, err);
 
 	if (rc == 1 && (have.len != n || (n && memcmp(have.data, p, n) != 0)))
-		rc = ws_err_op(err, "history_changed", "%s: not what the server gives for timeline %u", path, tli);
+		rc = ws_err_op(err, "history_changed", "%s: not what the server gives for timeline %u", path,
+		               tli);
 	ws_buf_free(&have);
 	return rc;
 }
@@ -181,9 +184,11 @@ write_new(const char *path, const void *p, size_t n, bool sync, struct ws_err *e
 }
 
 int
-ws_histdir_store(const char *dir, ws_tli tli, const void *p, size_t n, bool sync, struct ws_err *err)
+ws_histdir_store(const char *dir, ws_tli tli, const void *p, size_t n, bool sync,
+                 struct ws_err *err)
 {
-	char *path = ws_walnames_history_path(dir, tli), *tmp = ws_asprintf("%s.%ld.tmp", path, (long)getpid());
+	char *path = ws_walnames_history_path(dir, tli);
+	char *tmp = ws_asprintf("%s.%ld.tmp", path, (long)getpid());
 	int rc = is_there(path, tli, p, n, err);
 
 	if (rc != 0)
@@ -193,7 +198,8 @@ ws_histdir_store(const char *dir, ws_tli tli, const void *p, size_t n, bool sync
 	if (rc == 0 && link(tmp, path) != 0) {
 		if (errno == EEXIST)
 			rc = is_there(path, tli, p, n, err);
-		else if ((errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) || rename(tmp, path) != 0)
+		else if ((errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) ||
+		         rename(tmp, path) != 0)
 			rc = ws_err_sys(err, "%s: cannot create", path);
 	}
 	unlink(tmp);

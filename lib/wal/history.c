@@ -106,7 +106,8 @@ ws_history_tli_at(const struct ws_history *h, ws_lsn lsn)
 struct ws_history_range
 ws_history_range(const struct ws_history *h, size_t i)
 {
-	struct ws_history_range r = {i < h->n ? h->entries[i].tli : h->tli, i ? h->entries[i - 1].end : 0, UINT64_MAX};
+	struct ws_history_range r = {i < h->n ? h->entries[i].tli : h->tli,
+	                             i ? h->entries[i - 1].end : 0, UINT64_MAX};
 
 	/* What is at or past a later switch belongs to a newer timeline. */
 	for (size_t k = i; k < h->n; k++)
@@ -144,12 +145,14 @@ ws_history_prove(const struct ws_history *h, ws_tli tli, ws_lsn lsn, struct ws_e
 
 	if (!find(h, tli, &r))
 		return ws_err_op(err, "timeline_not_descendant",
-		                 "timeline %u does not descend from timeline %u, where position " WS_LSN_FMT " is", h->tli,
-		                 tli, WS_LSN_ARG(lsn));
+		                 "timeline %u does not descend from timeline %u, where position " WS_LSN_FMT
+		                 " is",
+		                 h->tli, tli, WS_LSN_ARG(lsn));
 	if (lsn > r.end)
 		return ws_err_op(err, "resume_past_fork",
 		                 "position " WS_LSN_FMT " is past the end of timeline %u, " WS_LSN_FMT
 		                 ", where timeline %u goes on towards timeline %u",
-		                 WS_LSN_ARG(lsn), tli, WS_LSN_ARG(r.end), ws_history_tli_at(h, r.end), h->tli);
+		                 WS_LSN_ARG(lsn), tli, WS_LSN_ARG(r.end), ws_history_tli_at(h, r.end),
+		                 h->tli);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "ws/history.h"
+#include "ws/text.h"
 
 static struct ws_history
 parse(ws_tli tli, const char *text)
@@ -180,6 +181,43 @@ test_alone(void **state)
 	ws_history_fini(&h);
 }
 
+/* Reasons are foreign text; what is said for a terminal has no control characters, what is said in JSON is
+ * UTF-8. */
+static void
+test_show(void **state)
+{
+	struct ws_history h = parse(5, "1\t2/A\tat \"\x1b[2J\\x\xc3\xa9\xff\xc2\x9b\"\n3\t2/8\tbefore\n4\t3/0\n");
+	struct ws_buf b = {0};
+
+	(void)state;
+	ws_history_show(&h, false, &b);
+	assert_string_equal(ws_buf_cstr(&b), "1        0/00000000        2/0000000A        at \"\\x1b[2J\\x5cx\xc3\xa9\\xff\\xc2\\x9b\"\n"
+	                                     "3        2/0000000A        2/00000008        before\n"
+	                                     "4        2/00000008        3/00000000\n"
+	                                     "5        3/00000000        open\n");
+	b.len = 0;
+	ws_history_show(&h, true, &b);
+	assert_string_equal(ws_buf_cstr(&b),
+	                    "{\"timeline\":1,\"begin\":\"0/00000000\",\"end\":\"2/0000000A\",\"reason\":"
+	                    "\"at \\\"\\u001b[2J\\\\x\xc3\xa9\\ufffd\xc2\x9b\\\"\"}\n"
+	                    "{\"timeline\":3,\"begin\":\"2/0000000A\",\"end\":\"2/00000008\",\"reason\":\"before\"}\n"
+	                    "{\"timeline\":4,\"begin\":\"2/00000008\",\"end\":\"3/00000000\",\"reason\":\"\"}\n"
+	                    "{\"timeline\":5,\"begin\":\"3/00000000\",\"end\":null}\n");
+	b.len = 0;
+	ws_history_path(&h, 0, UINT64_MAX, false, &b);
+	assert_string_equal(ws_buf_cstr(&b), "1 0/00000000 2/00000008\n4 2/00000008 3/00000000\n5 3/00000000 open\n");
+	b.len = 0;
+	ws_history_path(&h, 1, 0x200000008ull, true, &b);
+	ws_history_path(&h, 9, 9, true, &b);
+	assert_string_equal(ws_buf_cstr(&b), "{\"timeline\":1,\"begin\":\"0/00000001\",\"end\":\"2/00000008\"}\n");
+	b.len = 0;
+	/* Overlong, surrogate, past U+10FFFF, cut short. */
+	ws_text_json(&b, "\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80\xf0\x9f\x90\x98\xe2\x82");
+	assert_string_equal(ws_buf_cstr(&b), "\"\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\xf0\x9f\x90\x98\\ufffd\\ufffd\"");
+	ws_buf_free(&b);
+	ws_history_fini(&h);
+}
+
 int
 main(void)
 {
@@ -188,6 +226,7 @@ main(void)
 	    cmocka_unit_test(test_not_ascending),
 	    cmocka_unit_test(test_reasons),
 	    cmocka_unit_test(test_alone),
+	    cmocka_unit_test(test_show),
 	};
 
 	return cmocka_run_group_tests_name("wal-history", tests, NULL, NULL);
