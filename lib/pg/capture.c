@@ -215,39 +215,6 @@ concerns(const struct cap_db *db, const struct ws_boundary *b, ws_lsn end)
 	return db->has && db->captured.lsn < end && ws_boundary_for(b, db->oid);
 }
 
-/* Where the WAL shows rows of pg_class and pg_type, as of the last capture. */
-static int
-temps_files(struct tail *t, const struct cap_db *db, struct ws_err *err)
-{
-	const ws_oid oids[2] = {WS_OID_PG_CLASS, WS_OID_PG_TYPE};
-	ws_oid files[2] = {0};
-
-	for (int i = 0; i < 2; i++) {
-		struct ws_rel *r;
-		int rc = ws_cathist_rel(t->c->hist, db->oid, oids[i], UINT64_MAX, &r, err);
-
-		if (rc < 0)
-			return -1;
-		if (rc > 0) {
-			files[i] = r->filenode;
-			ws_rel_free(r);
-		}
-	}
-	ws_temprels_files(t->temps, db->oid, files[0], files[1]);
-	return 0;
-}
-
-/* Temporary relations alone: nothing to capture.  A database that joins waits for any boundary. */
-static bool
-temporary(struct tail *t, const struct ws_boundary *b, const struct ws_boundary_ids *ids)
-{
-	bool joining = false;
-
-	for (size_t i = 0; i < t->c->ndbs; i++)
-		joining |= !t->c->dbs[i].has;
-	return ws_temprels_only(t->temps, b->db, b, ids) && !joining;
-}
-
 /* The gate stands at the first boundary above captured, one that needs no capture included. */
 static int
 move_passed(struct tail *t, struct ws_err *err)
@@ -256,9 +223,8 @@ move_passed(struct tail *t, struct ws_err *err)
 		return 0;
 	if (need_received(t, t->passed, err) != 0)
 		return -1;
-	for (size_t i = 0; i < t->c->ndbs; i++)
-		if (t->c->dbs[i].has && cap_move(t->c, &t->c->dbs[i], t->passed, false, err) != 0)
-			return -1;
+	if (cap_pass(t->c, t->passed, err) != 0)
+		return -1;
 	t->passed.lsn = 0;
 	return 0;
 }
@@ -280,11 +246,14 @@ capture_boundary(struct tail *t, const struct ws_xactrec *x, const struct ws_bou
 	const struct ws_catquery_want want = {.boundary = b, .ids = &ids};
 
 	++*c->m_boundaries;
-	if (temporary(t, b, &ids)) {
+	rc = cap_temporary(c, t->temps, b, &ids, err);
+	if (rc > 0) {
 		++*c->m_temporary;
 		t->passed = at;
+	}
+	if (rc != 0) {
 		ws_boundary_ids_fini(&ids);
-		return 0;
+		return rc < 0 ? -1 : 0;
 	}
 	rc = move_passed(t, err);
 	for (size_t i = 0; i < c->ndbs && rc == 0; i++) {
@@ -300,7 +269,7 @@ capture_boundary(struct tail *t, const struct ws_xactrec *x, const struct ws_bou
 	/* Only now may the gate move. */
 	for (size_t i = 0; i < c->ndbs && rc == 0; i++)
 		if (concerns(&c->dbs[i], b, at.lsn))
-			rc = cap_move(c, &c->dbs[i], at, true, err) != 0 ? -1 : temps_files(t, &c->dbs[i], err);
+			rc = cap_move(c, &c->dbs[i], at, true, err) != 0 ? -1 : cap_temp_files(c, t->temps, &c->dbs[i], err);
 	ws_boundary_ids_fini(&ids);
 	return rc;
 }
@@ -371,16 +340,6 @@ lowest_captured(const struct cap *c)
 	return low;
 }
 
-static int
-temps_new(struct tail *t, struct ws_err *err)
-{
-	t->temps = ws_temprels_new();
-	for (size_t i = 0; i < t->c->ndbs; i++)
-		if (t->c->dbs[i].has && temps_files(t, &t->c->dbs[i], err) != 0)
-			return -1;
-	return 0;
-}
-
 /* The descendant's copy of the fork's segment begins: go on in it where the ancestor was left. */
 static int
 switch_timeline(struct tail *t, const struct ws_walchunk *ch, struct ws_err *err)
@@ -404,8 +363,11 @@ switch_timeline(struct tail *t, const struct ws_walchunk *ch, struct ws_err *err
 	t->tli = ch->tli;
 	t->nends = 0;
 	/* What the ancestor had above the fork has not happened. */
+	if (t->passed.lsn > at)
+		t->passed.lsn = 0;
 	ws_temprels_free(t->temps);
-	return temps_new(t, err);
+	t->temps = cap_temp_new(t->c, err);
+	return t->temps ? 0 : -1;
 }
 
 static void
@@ -448,8 +410,11 @@ advance(struct tail *t, struct ws_err *err)
 		return 0;
 	const struct ws_pos pos = {t->tli, t->ends[n - 1]};
 
-	if (t->passed.lsn <= pos.lsn)
+	if (t->passed.lsn && t->passed.lsn <= pos.lsn) {
+		if (cap_pass(t->c, t->passed, err) != 0)
+			return -1;
 		t->passed.lsn = 0;
+	}
 	t->nends -= n;
 	memmove(t->ends, t->ends + n, t->nends * sizeof *t->ends);
 	for (size_t i = 0; i < t->c->ndbs; i++)
@@ -569,7 +534,7 @@ start(struct tail *t, struct ws_err *err)
 		if (need_received(t, at, err) != 0 || cap_move(c, &c->dbs[i], at, true, err) != 0)
 			goto out;
 	}
-	rc = temps_new(t, err) != 0 ? -1 : open_tail(t, err);
+	rc = (t->temps = cap_temp_new(c, err)) ? open_tail(t, err) : -1;
 out:
 	free(pos);
 	free(dir);

@@ -67,4 +67,18 @@ int cap_first_all(struct cap *c, struct ws_pos *at, struct ws_err *err);
 int cap_capture(struct cap *c, struct cap_db *db, struct ws_pos at, const struct ws_catquery_want *want,
                 struct ws_err *err);
 
+/* ---- captemp.c ---- */
+struct ws_temprels;
+struct ws_temprels *cap_temp_new(struct cap *c, struct ws_err *err);
+/* To be called after each capture: where the rows are that go into pg_class and pg_type. */
+int cap_temp_files(struct cap *c, struct ws_temprels *t, const struct cap_db *db,
+                   struct ws_err *err);
+/* 1: the boundary touches temporary relations alone, which the history does not have: nothing to
+ * capture.  0; -1.  A database that joins waits for any boundary. */
+int cap_temporary(struct cap *c, struct ws_temprels *t, const struct ws_boundary *b,
+                  const struct ws_boundary_ids *ids, struct ws_err *err);
+/* Moves every position on to such a boundary, durably: the gate lets the shadow past it, and after a
+ * crash it is not known again unless what was made before it is read again. */
+int cap_pass(struct cap *c, struct ws_pos at, struct ws_err *err);
+
 #endif

@@ -10,7 +10,7 @@ enum {
 };
 
 /* Temporary relations are not kept, nor are their row types and the arrays of these, unless a column of
- * another relation has one.
+ * another relation has it or its array.
  * A true array subscripts by array_subscript_handler; typelem alone also marks name, point and the
  * like (catalog/pg_type.h: IsTrueArrayType). */
 static const char type_sql[] =
@@ -26,7 +26,7 @@ static const char type_sql[] =
     "CASE WHEN t.typrelid <> 0 THEN t.typrelid WHEN t.typsubscript = 'pg_catalog.array_subscript_handler'::regproc "
     "THEN (SELECT e.typrelid FROM pg_type e WHERE e.oid = t.typelem) END "
     "AND NOT EXISTS (SELECT FROM pg_depend d JOIN pg_class u ON u.oid = d.objid WHERE d.refclassid = 1247 "
-    "AND d.refobjid IN (t.oid, t.typarray, t.typelem) AND d.classid = 1259 AND u.relpersistence <> 't')) ORDER BY t.oid";
+    "AND d.refobjid IN (t.oid, t.typarray) AND d.classid = 1259 AND u.relpersistence <> 't')) ORDER BY t.oid";
 
 static const char label_sql[] =
     "PREPARE ws_labels (oid[]) AS SELECT enumtypid, oid, enumlabel FROM pg_enum WHERE enumtypid = ANY ($1) "

@@ -76,4 +76,4 @@ SELECT format('{\"type\":%s,\"database\":%s,\"schema\":%s,\"name\":%s,\"typtype\
 FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace JOIN pg_proc p ON p.oid = typoutput
 WHERE NOT EXISTS (SELECT FROM pg_class WHERE relpersistence = 't' AND reltype IN (t.oid, t.typelem) AND reltype <> 0)
   OR EXISTS (SELECT FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
-    WHERE atttypid IN (t.oid, t.typelem, t.typarray) AND atttypid <> 0 AND relpersistence <> 't' AND attnum > 0) ORDER BY t.oid"
+    WHERE atttypid IN (t.oid, t.typarray) AND atttypid <> 0 AND relpersistence <> 't' AND attnum > 0) ORDER BY t.oid"
