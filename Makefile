@@ -108,7 +108,14 @@ check: deps
 	@$(MAKE) --no-print-directory check-build
 	@O=$(O) scripts/check $(TESTS)
 
-check-build: all $(UNIT) $(PROG) replay $(PGEXT) $(PGEXT:%/walshadow_oracle.so=%/oracle_test.so)
+PRELOAD := $(patsubst tests/prog/preload/%.c,$(O)/prog/%.so,$(wildcard tests/prog/preload/*.c))
+
+# What tests load into tools.
+$(O)/prog/%.so: tests/prog/preload/%.c
+	@mkdir -p $(@D)
+	$(call RUN,MODULE)$(CC) $(CFLAGS) $(WARN) -fPIC -shared -o $@ $< -ldl
+
+check-build: all $(UNIT) $(PROG) $(PRELOAD) replay $(PGEXT) $(PGEXT:%/walshadow_oracle.so=%/oracle_test.so)
 
 # Fuzz targets.  Their library is built a second time: with gcc's sanitizers to run corpora
 # without a fuzzer, with clang's libFuzzer to look for more (FUZZ_TIME seconds a target).

@@ -92,12 +92,33 @@ lsn_number() {
 }
 
 # ---- SQL on the source ----
-# The database is given by PGDATABASE, so that SOURCE may be keywords or a URI.
+# source_conninfo DATABASE: SOURCE, keywords or a URI, with that database and no other: of two libpq takes
+# the last.
+source_conninfo() {
+  local db=$1 i c encoded='' LC_ALL=C
+  if [[ ${CONF[SOURCE]} == *://* ]]; then
+    for ((i = 0; i < ${#db}; i++)); do
+      c=${db:i:1}
+      if [[ $c != [A-Za-z0-9_.-] ]]; then
+        printf -v c '%02X' "'$c"
+        c=%${c: -2}
+      fi
+      encoded+=$c
+    done
+    [[ ${CONF[SOURCE]} == *\?* ]] && c='&' || c='?'
+    printf '%s%sdbname=%s' "${CONF[SOURCE]}" "$c" "$encoded"
+  else
+    db=${db//\\/\\\\}
+    [[ ${CONF[SOURCE]} != *=* ]] || printf '%s ' "${CONF[SOURCE]}" # else the name of a database
+    printf "dbname='%s'" "${db//\'/\\\'}"
+  fi
+}
+
 source_sql() {
   local db=$1
   shift
-  PGDATABASE=$db PGCONNECT_TIMEOUT=${PGCONNECT_TIMEOUT:-10} PGAPPNAME=walshadow \
-    psql -wXAtq -v ON_ERROR_STOP=1 -d "${CONF[SOURCE]}" "$@"
+  PGCONNECT_TIMEOUT=${PGCONNECT_TIMEOUT:-10} PGAPPNAME=walshadow \
+    psql -wXAtq -v ON_ERROR_STOP=1 -d "$(source_conninfo "$db")" "$@"
 }
 
 # Prints the pid of the supervisor of this state, if one is alive.

@@ -85,14 +85,14 @@ init_slot() {
 
 init_kept() {
   [[ -e $STATE/kept || -e $STATE/filtered/state ]] && return 0
-  PGDATABASE=$DATABASE "$BIN/ws-catalog" kept -d "${CONF[SOURCE]}" -o "$STATE/kept" ||
+  "$BIN/ws-catalog" kept -d "$(source_conninfo "$DATABASE")" -o "$STATE/kept" ||
     die $? "the list of the source's rewritten catalogs cannot be read"
 }
 
 init_backup() {
   [[ -e $STATE/pos/backup ]] && return 0
   tool_options ws-backup
-  PGDATABASE=$DATABASE "$BIN/ws-backup" -d "${CONF[SOURCE]}" --bindir "${CONF[BINDIR]}" "${OPTS[@]}" ||
+  "$BIN/ws-backup" -d "$(source_conninfo "$DATABASE")" --bindir "${CONF[BINDIR]}" "${OPTS[@]}" ||
     die $? "the base backup for the shadow failed"
 }
 
@@ -123,7 +123,7 @@ load_tables() {
   [[ -z ${CONF[LOAD]:-} ]] || copy+=(--load "${CONF[LOAD]}")
   tool_options ws-emit
   emit=("${OPTS[@]}")
-  PGDATABASE=${CONF[DATABASE]} "$BIN/ws-copy" --consumer "$CONSUMER" -d "${CONF[SOURCE]}" "${copy[@]}" "$@" |
+  "$BIN/ws-copy" --consumer "$CONSUMER" -d "$(source_conninfo "${CONF[DATABASE]}")" "${copy[@]}" "$@" |
     "$BIN/ws-emit" --consumer "$CONSUMER" --load "${emit[@]}"
   status=("${PIPESTATUS[@]}")
   # The end that gave a reason, not the one that only saw the other go.

@@ -31,12 +31,16 @@ void ws_walwriter_close(struct ws_walwriter *w);
  * place in a segment that is there, up to its end.  Bytes that are there are compared and skipped; a
  * difference is WS_EOPERATOR reason=wal_mismatch.  Every later one must follow, or start a higher
  * timeline at a segment's start at or below the end: then its bytes below the switch (by the
- * history file, which must be there) are compared with the ancestor's.  Crosses segments.
+ * history file, which must be there) are compared with the ancestor's, a difference is
+ * reason=fork_prefix_mismatch.  Crosses segments.
  *
  * One write(2) an append and segment: give large pieces.  After an error (a full disk) what
  * ws_walwriter_end says was written, and an append from there may be tried again. */
 int ws_walwriter_append(struct ws_walwriter *w, ws_tli tli, ws_lsn lsn, const uint8_t *p, size_t n,
                         struct ws_err *err);
+/* The next append goes on from pos, up to which the bytes are there, as the first one does; or starts a
+ * higher timeline. */
+int ws_walwriter_position(struct ws_walwriter *w, struct ws_pos pos, struct ws_err *err);
 /* Makes everything appended durable; afterwards ws_walwriter_synced is ws_walwriter_end. */
 int ws_walwriter_sync(struct ws_walwriter *w, struct ws_err *err);
 struct ws_pos ws_walwriter_end(const struct ws_walwriter *w);

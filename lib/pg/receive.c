@@ -67,9 +67,8 @@ check_source(struct receiver *r, const struct ws_pg_source *was, struct ws_err *
 	return 0;
 }
 
-/* The slot must hold what we are going to ask for: START_REPLICATION never compares. */
-static int
-check_slot(struct receiver *r, struct ws_pos kept, struct ws_pos *restart, struct ws_err *err)
+int
+receiver_check_slot(struct receiver *r, struct ws_pos kept, struct ws_pos *restart, struct ws_err *err)
 {
 	*restart = (struct ws_pos){0, 0};
 	if (!r->o->slot)
@@ -90,21 +89,6 @@ check_slot(struct receiver *r, struct ws_pos kept, struct ws_pos *restart, struc
 	return 0;
 }
 
-static int
-store_history(struct receiver *r, ws_tli tli, struct ws_err *err)
-{
-	struct ws_buf b = {0};
-	int rc = 0;
-
-	if (tli > 1) {
-		rc = ws_pg_history(r->c, tli, &b, err);
-		if (rc == 0)
-			rc = recvout_history(r->out, tli, b.data, b.len, err);
-	}
-	ws_buf_free(&b);
-	return rc;
-}
-
 /* Where to begin: at the start of the segment that holds the end of what is kept, or, when the end
  * is a segment's, at the start of the one before, so that there is something to compare. */
 static int
@@ -114,23 +98,14 @@ choose_start(struct receiver *r, struct ws_pos *start, struct ws_err *err)
 	uint32_t segsize = r->src.segsize;
 	bool to_stdout = !r->o->dir;
 
-	if (check_slot(r, kept, &restart, err) != 0)
+	if ((kept.lsn && receiver_lineage(r, &kept, err) != 0) ||
+		receiver_check_slot(r, kept, &restart, err) != 0)
 		return -1;
 	if (kept.lsn == 0) {
 		ws_lsn lsn = r->o->startpos ? r->o->startpos : restart.lsn ? restart.lsn : r->src.pos.lsn;
 
-		*start = (struct ws_pos){r->src.pos.tli, ws_seg_start(lsn, segsize)};
-		return store_history(r, start->tli, err);
+		return receiver_first(r, lsn, start, err);
 	}
-	if (kept.tli > r->src.pos.tli)
-		return ws_err_op(err, "timeline_not_descendant",
-						 "the server is on timeline %u, the WAL kept on %u", r->src.pos.tli,
-						 kept.tli);
-	if (kept.tli < r->src.pos.tli)
-		return ws_err_op(err, "timeline_switch_unsupported",
-						 "the server is on timeline %u, the WAL kept ends at " WS_LSN_FMT
-						 " on timeline %u",
-						 r->src.pos.tli, WS_LSN_ARG(kept.lsn), kept.tli);
 	*start = kept;
 	if (to_stdout)
 		return 0;
@@ -189,18 +164,20 @@ begin_session(struct receiver *r, struct ws_pos *start, struct ws_err *err)
 		r->interval_us = timeout / 3;
 	int rc = ws_pg_stream_start(r->c, r->o->slot, *start, &r->next, err);
 
-	if (rc != 0)
-		return rc < 0 ? -1 : TIMELINE_END;
+	if (rc < 0)
+		return -1;
 	ws_info("streaming: system_id=%" PRIu64 " timeline=%u start=" WS_LSN_FMT " kept=" WS_LSN_FMT
 			"%s%s",
 			r->src.system_id, start->tli, WS_LSN_ARG(start->lsn), WS_LSN_ARG(kept),
 			r->o->slot ? " slot=" : "", r->o->slot ? r->o->slot : "");
 	recvout_begin(r->out, *start);
+	r->tli = start->tli;
 	r->pushed = r->checked = start->lsn;
 	r->reported = 0;
 	r->last_status = r->last_limit = ws_now_us();
 	r->blocked_since = 0;
-	return 0;
+	/* Exactly at a fork the server ends the timeline at once. */
+	return rc ? TIMELINE_END : 0;
 }
 
 /* ---- streaming ---- */
@@ -371,8 +348,8 @@ session(struct receiver *r, struct ws_err *err)
 	r->streamed = false;
 	int rc = begin_session(r, &start, err);
 
-	if (rc == 0) {
-		rc = stream(r, err);
+	while (rc == 0 || rc == TIMELINE_END) {
+		rc = rc == 0 ? stream(r, err) : receiver_switch(r, err);
 		if (rc == ENDPOS || rc == STOPPING)
 			say_goodbye(r);
 	}
@@ -399,11 +376,6 @@ judge(struct receiver *r, int rc, struct ws_err *err)
 	case ENDPOS:
 	case STOPPING:
 		return WS_OK;
-	case TIMELINE_END:
-		ws_err_op(err, "timeline_switch_unsupported",
-				  "the server ended timeline %u at " WS_LSN_FMT ", timeline %u follows",
-				  r->src.pos.tli, WS_LSN_ARG(r->next.lsn), r->next.tli);
-		return WS_EOPERATOR;
 	case SHUTDOWN:
 		ws_err_end(err, "the server was shut down");
 		return r->o->no_loop ? WS_EEND : -1;

@@ -34,10 +34,12 @@ struct receiver {
 	uint64_t interval_us; /* of status messages, 0: none */
 	uint64_t last_status, last_limit, blocked_since;
 	ws_lsn reported; /* flush in the last status */
-	struct ws_pos next;
+	struct ws_pos next; /* after TIMELINE_END: the timeline that follows, and the switch */
+	ws_tli tli;         /* that is streamed */
 	char last_msg[sizeof((struct ws_err *)0)->msg];
 	uint64_t last_msg_us;
 	double *m_bytes, *m_received, *m_source, *m_lag, *m_reconnects, *m_verified, *m_tli, *m_unread;
+	double *m_switches, *m_switch_lsn, *m_transition, *m_abandoned;
 };
 
 void receiver_metrics_init(struct receiver *r);
@@ -49,6 +51,19 @@ bool receiver_nap(struct receiver *r, int ms);
 /* *err says that WAL of the slot is not there: asks the server whether the slot is lost, and says so in
  * *err.  Returns -1. */
 int receiver_slot_lost(const struct receiver *r, struct ws_err *err);
+
+/* The slot must hold what we are going to ask for: START_REPLICATION never compares. */
+int receiver_check_slot(struct receiver *r, struct ws_pos kept, struct ws_pos *restart, struct ws_err *err);
+
+/* ---- recvfork.c ---- */
+/* The server's timeline must come from that of *kept.  What lies past the fork counts no longer, when
+ * nothing of it was sent: *kept goes back. */
+int receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err);
+/* After TIMELINE_END: proves, keeps the history, goes on with the next timeline.  0 it streams; an outcome
+ * or -1. */
+int receiver_switch(struct receiver *r, struct ws_err *err);
+/* Nothing is kept: where to begin so that lsn comes, with that timeline's history kept. */
+int receiver_first(struct receiver *r, ws_lsn lsn, struct ws_pos *start, struct ws_err *err);
 
 /* Tells the server what is written and durable. */
 int receiver_status(struct receiver *r, struct ws_err *err);

@@ -13,6 +13,21 @@
 #include "ws/lsn.h"
 #include "ws/mem.h"
 
+/* A segment's name, complete or partial. */
+static bool
+parse_name(const char *name, uint32_t segsize, ws_tli *tli, ws_lsn *start, bool *partial)
+{
+	char base[WS_SEGNAME_LEN + 1];
+	size_t len = strlen(name);
+
+	*partial = len == WS_SEGNAME_LEN + 8 && !strcmp(name + WS_SEGNAME_LEN, ".partial");
+	if (len != WS_SEGNAME_LEN && !*partial)
+		return false;
+	memcpy(base, name, WS_SEGNAME_LEN);
+	base[WS_SEGNAME_LEN] = 0;
+	return ws_seg_parse(base, segsize, tli, start) == 0;
+}
+
 int
 recvdir_end(const char *dir, uint32_t segsize, ws_tli tli, struct ws_pos *end, struct ws_err *err)
 {
@@ -24,18 +39,12 @@ recvdir_end(const char *dir, uint32_t segsize, ws_tli tli, struct ws_pos *end, s
 	if (!d)
 		return errno == ENOENT ? 0 : ws_err_sys(err, "%s: cannot open", dir);
 	while (rc == 0 && (e = readdir(d))) {
-		char name[WS_SEGNAME_LEN + 1];
-		size_t len = strlen(e->d_name);
-		bool partial = len == WS_SEGNAME_LEN + 8 && !strcmp(e->d_name + WS_SEGNAME_LEN, ".partial");
+		bool partial;
 		ws_tli t;
 		ws_lsn start;
 		struct stat st;
 
-		if (len != WS_SEGNAME_LEN && !partial)
-			continue;
-		memcpy(name, e->d_name, WS_SEGNAME_LEN);
-		name[WS_SEGNAME_LEN] = 0;
-		if (ws_seg_parse(name, segsize, &t, &start) != 0 || (tli && t != tli))
+		if (!parse_name(e->d_name, segsize, &t, &start, &partial) || (tli && t != tli))
 			continue;
 		if (fstatat(dirfd(d), e->d_name, &st, 0) != 0) {
 			if (errno != ENOENT) /* else completed and renamed, or pruned, just now */
@@ -160,4 +169,36 @@ recvdir_cut(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, struct ws
 	if (fd >= 0)
 		close(fd);
 	return rc;
+}
+
+int
+recvdir_set_aside(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, uint64_t *bytes,
+				  struct ws_err *err)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	int rc = 0;
+
+	*bytes = 0;
+	if (!d)
+		return ws_err_sys(err, "%s: cannot open", dir);
+	while (rc == 0 && (e = readdir(d))) {
+		bool partial;
+		ws_tli t;
+		ws_lsn start;
+		struct stat st;
+
+		if (!parse_name(e->d_name, segsize, &t, &start, &partial) || t != tli || start < lsn)
+			continue;
+		char *from = ws_asprintf("%s/%s", dir, e->d_name), *to = ws_asprintf("%s.abandoned", from);
+
+		if (stat(from, &st) != 0 || rename(from, to) != 0)
+			rc = ws_err_sys(err, "%s: cannot rename to %s", from, to);
+		else
+			*bytes += (uint64_t)st.st_size;
+		free(from);
+		free(to);
+	}
+	closedir(d);
+	return rc != 0 ? rc : ws_fsync_path(dir, err);
 }

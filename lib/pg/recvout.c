@@ -56,6 +56,7 @@ struct recvout {
 	/* the thread's own */
 	ws_lsn kept;     /* bytes below are compared; 0: nothing to compare any more */
 	ws_lsn received; /* pos/received as it stands in the file */
+	ws_lsn fork;     /* bytes below are the ancestor's too */
 	uint64_t last_sync;
 	bool dirty; /* appended since the last sync */
 };
@@ -202,8 +203,13 @@ write_chunk(struct recvout *o, const struct chunk *c, struct ws_err *err)
 	} else if (ws_walwriter_append(o->w, o->tli, c->lsn + used, p, n, err) != 0) {
 		return -1;
 	}
+	ws_lsn end = c->lsn + c->n, from = c->lsn + used;
+
 	pthread_mutex_lock(&o->lock);
-	o->end = c->lsn + c->n;
+	if (from < o->fork)
+		o->verified += (end < o->fork ? end : o->fork) - from;
+	if (end > o->end)
+		o->end = end;
 	pthread_mutex_unlock(&o->lock);
 	if (!o->w)
 		return 0;
@@ -306,14 +312,17 @@ open_sinks(struct recvout *o, struct ws_err *err)
 	struct ws_walwriter_opts wo = {.segsize = o->o.cluster.segsize, .no_sync = o->o.no_sync};
 	struct ws_pos received = {0, 0}, end;
 
+	if (o->pos_path && ws_pos_read(o->pos_path, &received, err) < 0)
+		return -1;
+	/* What was never announced may be torn. */
+	wo.durable = received.lsn;
+
 	if (!o->dir) {
 		o->frame = ws_walframe_new(STDOUT_FILENO, &o->o.cluster, err);
 		return o->frame ? 0 : -1;
 	}
 	o->w = ws_walwriter_open(o->dir, &wo, err);
 	if (!o->w)
-		return -1;
-	if (o->pos_path && ws_pos_read(o->pos_path, &received, err) < 0)
 		return -1;
 	if (recvdir_end(o->dir, wo.segsize, received.tli, &end, err) != 0)
 		return -1;
@@ -455,6 +464,59 @@ recvout_begin(struct recvout *o, struct ws_pos pos)
 		o->end = pos.lsn;
 		o->synced = o->dir ? pos.lsn : 0;
 	}
+	pthread_mutex_unlock(&o->lock);
+}
+
+void
+recvout_cut_back(struct recvout *o, ws_lsn lsn)
+{
+	pthread_mutex_lock(&o->lock);
+	if (o->end > lsn)
+		o->end = lsn;
+	pthread_mutex_unlock(&o->lock);
+}
+
+/* The thread waits while nothing is queued: what is its own may be touched. */
+int
+recvout_timeline_end(struct recvout *o, ws_lsn lsn, uint64_t *abandoned, struct ws_err *err)
+{
+	const struct ws_pos at = {o->tli, lsn};
+	ws_lsn end = recvout_kept(o).lsn;
+
+	*abandoned = end > lsn ? end - lsn : 0;
+	if (end < lsn || (o->kept && o->next < lsn))
+		return ws_err_temp(err, "timeline %u ends at " WS_LSN_FMT ", it is here up to " WS_LSN_FMT, at.tli,
+						   WS_LSN_ARG(lsn), WS_LSN_ARG(o->kept ? o->next : end));
+	if (o->w) {
+		uint64_t whole;
+
+		if (ws_walwriter_position(o->w, at, err) != 0)
+			return -1;
+		if (o->pos_path && o->received > lsn) {
+			if (ws_pos_write(o->pos_path, at, !o->o.no_sync, err) != 0)
+				return -1;
+			o->received = lsn;
+		}
+		if (recvdir_set_aside(o->dir, o->o.cluster.segsize, at.tli, lsn, &whole, err) != 0)
+			return -1;
+		if (whole > *abandoned)
+			*abandoned = whole;
+	}
+	pthread_mutex_lock(&o->lock);
+	o->kept = 0;
+	o->end = o->fork = lsn;
+	if (o->w)
+		o->synced = lsn;
+	pthread_mutex_unlock(&o->lock);
+	return 0;
+}
+
+void
+recvout_begin_fork(struct recvout *o, struct ws_pos start)
+{
+	pthread_mutex_lock(&o->lock);
+	o->tli = start.tli;
+	o->next = start.lsn;
 	pthread_mutex_unlock(&o->lock);
 }
 

@@ -32,6 +32,16 @@ struct ws_pos recvout_kept(struct recvout *o);
 bool recvout_has_segment(struct recvout *o, ws_tli tli, ws_lsn lsn);
 /* A stream begins at pos, at or below what is kept. */
 void recvout_begin(struct recvout *o, struct ws_pos pos);
+/* What is kept counts up to lsn only, where its timeline ends on the server.  Only while nothing is
+ * queued. */
+void recvout_cut_back(struct recvout *o, ws_lsn lsn);
+/* The timeline has ended at lsn, and every byte below is here: what lies above is set aside (NAME.abandoned;
+ * *abandoned says how many bytes), pos/received goes back there if it must.  The next timeline's history
+ * is in the directory already.  Only while nothing is queued. */
+int recvout_timeline_end(struct recvout *o, ws_lsn lsn, uint64_t *abandoned, struct ws_err *err);
+/* The stream of the next timeline begins at start, where a segment does, at or below the switch that was
+ * given to recvout_timeline_end: bytes below are compared, and nothing there is received anew. */
+void recvout_begin_fork(struct recvout *o, struct ws_pos start);
 /* Gives n bytes at lsn; owner is freed by ws_pg_free.  They follow the ones before. */
 void recvout_push(struct recvout *o, void *owner, ws_lsn lsn, const uint8_t *p, size_t n);
 int recvout_history(struct recvout *o, ws_tli tli, const void *p, size_t n, struct ws_err *err);

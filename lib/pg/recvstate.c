@@ -27,6 +27,14 @@ receiver_metrics_init(struct receiver *r)
 	r->m_verified = ws_metric(m, WS_COUNTER, "walshadow_timeline_prefix_bytes_verified_total", "",
 							  "Kept bytes found equal to the server's after a reconnect.");
 	r->m_tli = ws_metric(m, WS_GAUGE, "walshadow_source_timeline", "", "Timeline of the source.");
+	r->m_switches = ws_metric(m, WS_COUNTER, "walshadow_timeline_switches_total", "",
+							  "Switches to a following timeline.");
+	r->m_switch_lsn = ws_metric(m, WS_GAUGE, "walshadow_timeline_switch_lsn", "",
+								"Where the last switch was, as a number.");
+	r->m_transition = ws_metric(m, WS_GAUGE, "walshadow_timeline_transition_seconds", "",
+								"From the end of the last timeline to the start of the next one's stream.");
+	r->m_abandoned = ws_metric(m, WS_COUNTER, "walshadow_timeline_abandoned_bytes_total", "",
+							   "WAL received past a fork, which does not count any more.");
 	r->m_unread = ws_metric(m, WS_GAUGE, "walshadow_receive_unread_bytes", "",
 							"Received WAL that the slowest consumer has not read.");
 }
@@ -45,7 +53,7 @@ receiver_metrics_update(struct receiver *r)
 		*r->m_received = (double)synced;
 	*r->m_source = (double)r->server_end;
 	*r->m_lag = r->server_end > written && written ? (double)(r->server_end - written) : 0;
-	*r->m_tli = r->src.pos.tli;
+	*r->m_tli = r->tli > r->src.pos.tli ? r->tli : r->src.pos.tli;
 	if (ws_metrics_write(ws_tool_metrics(), 1, &err) != 0)
 		ws_log_err(&err);
 }

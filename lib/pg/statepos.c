@@ -1,4 +1,4 @@
-/* The lowest of several positions; see statepos.h. */
+/* Families of positions; see statepos.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,15 +8,15 @@
 #include "ws/mem.h"
 
 int
-statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *count,
-			 struct ws_err *err)
+statepos_each(const char *state, const char *prefix,
+			  int (*each)(void *arg, const char *name, struct ws_pos pos, struct ws_err *err), void *arg,
+			  struct ws_err *err)
 {
 	char *dir = ws_asprintf("%s/pos", state);
 	DIR *d = opendir(dir);
 	struct dirent *e;
 	int rc = 0;
 
-	*count = 0;
 	if (!d) {
 		rc = errno == ENOENT ? 0 : ws_err_sys(err, "%s: cannot open", dir);
 		free(dir);
@@ -35,10 +35,38 @@ statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *cou
 		free(path);
 		if (got < 0)
 			rc = -1;
-		else if (got == 1 && ((*count)++ == 0 || pos.lsn < min->lsn))
-			*min = pos;
+		else if (got == 1)
+			rc = each(arg, e->d_name, pos, err);
 	}
 	closedir(d);
 	free(dir);
+	return rc;
+}
+
+struct lowest {
+	struct ws_pos *min;
+	int count;
+};
+
+static int
+lower(void *arg, const char *name, struct ws_pos pos, struct ws_err *err)
+{
+	struct lowest *l = arg;
+
+	(void)name;
+	(void)err;
+	if (l->count++ == 0 || pos.lsn < l->min->lsn)
+		*l->min = pos;
+	return 0;
+}
+
+int
+statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *count,
+			 struct ws_err *err)
+{
+	struct lowest l = {min, 0};
+	int rc = statepos_each(state, prefix, lower, &l, err);
+
+	*count = l.count;
 	return rc;
 }

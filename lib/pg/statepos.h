@@ -4,8 +4,12 @@
 
 #include "ws/pos.h"
 
-/* The lowest position among STATE/pos/PREFIX*.  *count says how many there are; 0 leaves *min
- * alone.  A file that cannot be read is an error. */
+/* Every position among STATE/pos/PREFIX*; each returns 0 to go on.  A file that cannot be read is an
+ * error. */
+int statepos_each(const char *state, const char *prefix,
+				  int (*each)(void *arg, const char *name, struct ws_pos pos, struct ws_err *err),
+				  void *arg, struct ws_err *err);
+/* The lowest of them.  *count says how many there are; 0 leaves *min alone. */
 int statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *count,
 				 struct ws_err *err);
 

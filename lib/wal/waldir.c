@@ -302,7 +302,8 @@ skip_existing(struct ws_walwriter *w, const uint8_t *p, size_t *n, struct ws_err
 		return 0;
 	ws_lsn at = w->end.lsn + same;
 
-	if (w->whole || !w->o.durable || at < w->o.durable)
+	/* Below the switch of a growing descendant what comes was compared with the ancestor's bytes. */
+	if (w->whole || (!(w->parent >= 0 && at < w->parent_end) && (!w->o.durable || at < w->o.durable)))
 		return mismatch(w->path, at, err);
 	if (ftruncate(w->fd, (off_t)(off + same)) != 0)
 		return ws_err_sys(err, "%s: cannot cut off what is not durable", w->path);
@@ -327,7 +328,11 @@ check_parent(struct ws_walwriter *w, const uint8_t *p, size_t n, struct ws_err *
 		n = (size_t)(w->parent_end - w->end.lsn);
 	int rc = compare(w->parent, w->parent_path, w->end.lsn & (w->o.segsize - 1), p, n, &same, err);
 
-	return rc == 0 ? mismatch(w->parent_path, w->end.lsn + same, err) : rc < 0 ? -1 : 0;
+	if (rc == 0)
+		ws_err_op(err, "fork_prefix_mismatch",
+		          "%s: timeline %u has other WAL than this ancestor below its switch, from " WS_LSN_FMT " on",
+		          w->parent_path, w->end.tli, WS_LSN_ARG(w->end.lsn + same));
+	return rc == 1 ? 0 : -1;
 }
 
 static int
@@ -374,16 +379,32 @@ switch_timeline(struct ws_walwriter *w, ws_tli tli, ws_lsn lsn, struct ws_err *e
 	return w->parent < 0 ? ws_err_sys(err, "%s: cannot open", w->parent_path) : 0;
 }
 
+static void
+position(struct ws_walwriter *w, struct ws_pos pos)
+{
+	w->positioned = true;
+	if (w->synced.tli != pos.tli || w->synced.lsn > pos.lsn ||
+	    ws_seg_start(w->synced.lsn, w->o.segsize) != ws_seg_start(pos.lsn, w->o.segsize))
+		w->synced = pos;
+	w->end = pos;
+}
+
+int
+ws_walwriter_position(struct ws_walwriter *w, struct ws_pos pos, struct ws_err *err)
+{
+	if (sync_segment(w, err) != 0)
+		return -1;
+	close_segment(w);
+	position(w, pos);
+	return 0;
+}
+
 /* Where the append goes: the first sets the position, later ones must follow it. */
 static int
 set_position(struct ws_walwriter *w, ws_tli tli, ws_lsn lsn, struct ws_err *err)
 {
 	if (!w->positioned) {
-		w->positioned = true;
-		if (w->synced.tli != tli || w->synced.lsn > lsn || ws_seg_start(w->synced.lsn, w->o.segsize) !=
-		    ws_seg_start(lsn, w->o.segsize))
-			w->synced = (struct ws_pos){tli, lsn};
-		w->end = (struct ws_pos){tli, lsn};
+		position(w, (struct ws_pos){tli, lsn});
 		return 0;
 	}
 	if (tli == w->end.tli && lsn == w->end.lsn)

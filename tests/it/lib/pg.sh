@@ -152,6 +152,33 @@ pg_kill() {
 
 pg_no_process() { [ -z "$(proc_in "$T/$1")" ]; }
 
+# pg_standby NAME OF [BACKUP-OPTION...]: a streaming standby of OF, not started yet.
+pg_standby() {
+  local name=$1 of=$2 PGTOOL
+  shift 2
+  PG_MAJOR=${PG_MAJOR_OF[$of]}
+  pg_tool pg_basebackup
+  rm -rf "${T:?}/$name"
+  "$PGTOOL" -D "$T/$name" -d "$(pg_conninfo "$of")" -X none -c fast --no-sync "$@" 2>"$T/$name.basebackup" ||
+    bail_out "pg_basebackup of $of: $(tail -n 3 "$T/$name.basebackup")"
+  pg_adopt "$name" "$T/$name"
+  pg_upstream "$name" "$of"
+  touch "$T/$name/standby.signal"
+}
+
+# pg_upstream NAME OF: where the standby gets its WAL from; OF '' for nowhere.
+pg_upstream() {
+  pg_conf "$1" "primary_conninfo='${2:+host=$T/s port=${PG_PORT[$2]} user=postgres application_name=$1}'"
+}
+
+# pg_promote NAME: and waits until it takes writes.
+pg_promote() {
+  sql "$1" 'SELECT pg_promote()' >/dev/null && wait_for_is f sql "$1" 'SELECT pg_is_in_recovery()'
+}
+
+# pg_replayed NAME LSN: has the standby replayed up to there?
+pg_replayed() { lsn_ge "$(sql "$1" 'SELECT pg_last_wal_replay_lsn()')" "$2"; }
+
 pg_restart() { pg_stop "$1" && pg_start "$1"; }
 pg_reload() { kill -HUP "${PROC_PID[$1]}"; }
 

@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# The whole pipeline across promotions of the server that it reads from, under load: open and prepared
+# transactions, DDL afterwards, tools killed; the end state is the new primary's, and the shadow's
+# catalogs and the history are, too.
+. "$(dirname "$0")/lib/it.sh"
+. "$IT_LIB/pipe.sh"
+. "$IT_LIB/shapes.sh"
+
+SEED=${WS_SEED:-$RANDOM}
+RANDOM=$SEED
+note "WS_SEED=$SEED"
+
+hosts() {
+  local n ports=''
+  for n; do ports+=,${PG_PORT[$n]}; done
+  echo "host=$(for n; do printf ',%s' "$T/s"; done | cut -c 2-) port=${ports#,} user=postgres"
+}
+
+# load SERVER NUMBER: small transactions until told to stop, or the server is gone.
+load() {
+  local n=0
+  while [ ! -e "$T/load.stop" ]; do
+    n=$((n + 1))
+    printf '%s\n' "INSERT INTO t (v) SELECT 'c$2 ' || g FROM generate_series(1, $((RANDOM % 30))) g;" \
+      "UPDATE t SET v = v || '.' WHERE id % 17 = $((RANDOM % 17));" "DELETE FROM t WHERE id % 101 = $((RANDOM % 101));" \
+      "BEGIN; INSERT INTO big VALUES (DEFAULT, repeat(md5('$n'), 200)); SAVEPOINT s; UPDATE big SET n = n + 1 WHERE id = $((RANDOM % 50 + 1)); ROLLBACK TO s; COMMIT;"
+    [ $((n % 9)) != 0 ] || printf '%s\n' "CREATE TABLE made_$2_$n (id int PRIMARY KEY, v text); INSERT INTO made_$2_$n VALUES ($n, 'made');" \
+      "ALTER TABLE t ADD COLUMN IF NOT EXISTS c$2 int DEFAULT $n; TRUNCATE made_$2_$n; INSERT INTO made_$2_$n VALUES ($n, 'again');"
+    [ $((n % 13)) != 0 ] || echo 'VACUUM FULL big; CHECKPOINT;'
+  done | PGOPTIONS='-c lock_timeout=200ms' psql_bounded -Xqt -d "$(pg_conninfo "$1" app)" >>"$T/load.out" 2>&1
+}
+
+start_load() {
+  local i
+  rm -f "$T/load.stop"
+  LOADERS=()
+  for i in 1 2 3; do
+    load "$1" $i &
+    LOADERS+=($!)
+  done
+}
+
+end_load() {
+  touch "$T/load.stop"
+  wait "${LOADERS[@]}" 2>/dev/null
+}
+
+standby() {
+  pg_standby "$1" "$2"
+  pg_start "$1"
+  sql "$1" "SELECT pg_create_physical_replication_slot('walshadow', true)" >/dev/null
+  wait_for -m "$1 to stream" pg_replayed "$1" "$(sql "$2" 'SELECT pg_current_wal_flush_lsn()')"
+}
+
+set_up() {
+  S=$T/state$PG_MAJOR.$PART
+  rm -f "$T/load.out"
+  alive ch || ch_start ch
+  ch 'DROP DATABASE IF EXISTS app' 2>/dev/null
+  pg_init a --wal-segsize=1
+  pg_conf a autovacuum=off wal_keep_size=512MB max_wal_size=4GB max_prepared_transactions=10
+  pg_start a
+  sql a 'CREATE DATABASE app'
+  sql a/app 'CREATE TABLE t (id serial PRIMARY KEY, v text)' 'CREATE TABLE big (id serial PRIMARY KEY, v text, n int DEFAULT 0)' \
+    "INSERT INTO big (v) SELECT repeat(md5(g::text), 200) FROM generate_series(1, 50) g" \
+    "INSERT INTO t (v) SELECT 'loaded ' || g FROM generate_series(1, 1000) g"
+  sql a "SELECT pg_create_physical_replication_slot('walshadow', true)" >/dev/null
+}
+
+tear_down() {
+  local n
+  ok 'it stops' pipe_stop
+  for n in a b c d e f; do ! alive $n || pg_stop $n; done
+  ch 'DROP DATABASE app'
+}
+
+# same_as SERVER DESC: all tables, the history of shapes, the shadow's own catalogs.
+same_as() {
+  local db
+  pipe_drained "$1" "$2" 90 || return 1
+  pipe_compare "$1" app
+  db=$(sql "$1" "SELECT oid FROM pg_database WHERE datname = 'app'")
+  shapes_of_source "$1/app" >"$T/source.shapes"
+  shapes_of_history "$S/catalog" "$db" >"$T/history.shapes"
+  is "$(diff "$T/source.shapes" "$T/history.shapes" | head -n 5)" '' "$2: the history is its catalogs"
+}
+
+timeline_of() { local tli; read -r tli _ <"$S/pos/$1" && echo "$tli"; }
+
+# Read from the candidate: no promotion of it can leave us ahead.
+candidate() {
+  set_up
+  standby b a
+  ok 'set up' pipe_init_from "$(hosts b)" a app || return
+  start_load a
+  bg open psql -Xqt "$(pg_conninfo a app)" -c BEGIN -c "INSERT INTO t (v) VALUES ('never committed')" -c 'SAVEPOINT s' \
+    -c "UPDATE t SET v = 'never' WHERE id < 5" -c 'SELECT pg_advisory_lock(7)' -c 'SELECT pg_sleep(600)'
+  wait_for_is 1 sql a "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+  sql a/app "BEGIN; INSERT INTO t (v) VALUES ('prepared'); UPDATE big SET n = 100 WHERE id = 60; PREPARE TRANSACTION 'over'" \
+    "BEGIN; INSERT INTO t (v) VALUES ('prepared, rolled back'); PREPARE TRANSACTION 'gone'"
+  proc_nap 1
+  wait_for -m 'the standby' pg_replayed b "$(pg_lsn a)"
+  pg_kill a
+  pg_promote b
+  end_load
+  kill9 open
+  start_load b
+  ok 'the promotion is followed' wait_for -t 30 timeline_is received 2
+  proc_nap 1
+  sql b/app "COMMIT PREPARED 'over'" "ROLLBACK PREPARED 'gone'" 'CREATE TABLE after_it (id int PRIMARY KEY, v text)' \
+    "INSERT INTO after_it SELECT g, 'new' FROM generate_series(1, 100) g" 'ALTER TABLE t ADD COLUMN later numeric(8, 2) DEFAULT 1.5' \
+    "INSERT INTO t (v, later) VALUES ('with the new column', 2.25)"
+  end_load
+  same_as b 'after the promotion'
+  ok 'the floor has crossed the fork' wait_for -t 30 timeline_is floor.main 2
+  is "$(ch "SELECT count() FROM app.public_t FINAL WHERE v = 'never committed'")" 0 'what was open is gone'
+  is "$(cat "$S/raw/00000002.history")" "$(cat "$T/b/pg_wal/00000002.history")" 'the history is the file of the server'
+  like "$(walshadow status)" 'timeline' 'status tells the timelines'
+  tear_down
+}
+
+timeline_is() { [ "$(timeline_of "$1")" = "$2" ]; }
+
+# pipe_init_from CONNINFO SERVER DATABASE: init from SERVER's address, then the source is CONNINFO.
+pipe_init_from() {
+  local conninfo=$1
+  export WALSHADOW_STATE=$S
+  pg_bin
+  mkdir -p "$S" && echo BACKOFF_MAX=1 >"$S/walshadow.conf"
+  walshadow init -d "$(pg_conninfo "$2")" --database "$3" --url "$CH_URL" --bindir "$PGBIN" >"$T/init.out" 2>"$T/init.err" || {
+    diag "init failed: $(tail -n 5 "$T/init.out" "$T/init.err")"
+    pipe_logs
+    return 1
+  }
+  pipe_pid_known
+  pipe_stop
+  echo "SOURCE=$conninfo" >>"$S/walshadow.conf"
+  pipe_start
+}
+
+failover() {
+  local PART
+  for PART in ${WS_FAILOVER_PARTS:-candidate}; do
+    # shellcheck disable=SC2034 # tap.sh uses it
+    TAP_PREFIX="[$PG_MAJOR] $PART: "
+    "$PART"
+  done
+}
+
+for_majors failover
+done_testing
