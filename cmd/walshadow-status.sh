@@ -52,7 +52,7 @@ service_line() {
 }
 
 cmd_status() {
-  local pid svc name db captured sent ack floor source received lsn shown=' '
+  local pid svc name db source tli received switched shown=' '
   [[ -e $STATE/walshadow.conf ]] || die 2 "$STATE is not set up; run: walshadow --state $STATE init"
   conf_load "$STATE/walshadow.conf"
   if pid=$(running_supervisor); then
@@ -66,28 +66,32 @@ cmd_status() {
   # A consumer's database is one that the role is let into.
   consumers
   for name in "${CONSUMERS[@]}"; do conf_of_consumer "$name" && break; done
-  source=$(PGCONNECT_TIMEOUT=3 source_sql "${CONF[DATABASE]:-postgres}" -c "SELECT CASE WHEN pg_is_in_recovery()
-    THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END" 2>/dev/null)
-  printf '\n%-18s %-18s %12s\n' position lsn 'lag (bytes)'
-  printf '%-18s %-18s %12s\n' source "${source:-unreachable}" ''
-  printf '%-18s %-18s %12s\n' received "${received:--}" "$(lag_bytes "$source" "$received")"
-  for name in filtered shadow.replay; do
-    lsn=$(pos_lsn "$name")
-    printf '%-18s %-18s %12s\n' "$name" "${lsn:--}" "$(lag_bytes "$received" "$lsn")"
-  done
+  IFS=' ' read -r tli source <<<"$(PGCONNECT_TIMEOUT=3 source_sql "${CONF[DATABASE]:-postgres}" -c "SELECT CASE WHEN pg_is_in_recovery()
+    THEN (SELECT received_tli FROM pg_stat_wal_receiver) || ' ' || pg_last_wal_receive_lsn()
+    ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int || ' ' || pg_current_wal_lsn() END" 2>/dev/null)"
+  printf '\n%-18s %-18s %8s %12s\n' position lsn timeline 'lag (bytes)'
+  printf '%-18s %-18s %8s %12s\n' source "${source:-unreachable}" "$tli" ''
+  position_line received "$source"
+  for name in filtered shadow.replay; do position_line "$name" "$received"; done
   for name in "${CONSUMERS[@]}"; do
     conf_of_consumer "$name"
     db=${CONF[DATABASE_OID]:-}
-    captured=$(pos_lsn "captured.$db") sent=$(pos_lsn "sent.$name")
-    ack=$(pos_lsn "ack.$name") floor=$(pos_lsn "floor.$name")
-    [[ $shown == *" $db "* ]] ||
-      printf '%-18s %-18s %12s\n' "captured.$db" "${captured:--}" "$(lag_bytes "$received" "$captured")"
+    [[ $shown == *" $db "* ]] || position_line "captured.$db" "$received"
     shown+="$db "
-    printf '%-18s %-18s %12s\n' "sent.$name" "${sent:--}" "$(lag_bytes "$received" "$sent")"
-    printf '%-18s %-18s %12s' "ack.$name" "${ack:--}" "$(lag_bytes "$received" "$ack")"
-    printf '  lag %s s\n' "$(metric "ws-emit.$name" walshadow_emit_lag_seconds || printf -- '-')"
-    printf '%-18s %-18s %12s\n' "floor.$name" "${floor:--}" "$(lag_bytes "$received" "$floor")"
+    position_line "sent.$name" "$received"
+    position_line "ack.$name" "$received" "  lag $(metric "ws-emit.$name" walshadow_emit_lag_seconds || printf -- '-') s"
+    position_line "floor.$name" "$received"
   done
+  switched=$(tail -n 1 "$STATE/log/timelines.log" 2>/dev/null | sed -nE \
+    's/^\{"time":"([^"]*)","event":"([a-z]*)",.*"old_timeline":([0-9]+),"new_timeline":([0-9]+),"switch_lsn":"([^"]*)".*/\1 \2: timeline \3 to \4 at \5/p')
+  [[ -z $switched ]] || printf '\nlast promotion     %s\n' "$switched"
+}
+
+# position_line NAME REFERENCE [MORE]: a position file, and how far it is behind.
+position_line() {
+  local tli='' lsn=''
+  [[ ! -r $STATE/pos/$1 ]] || read -r tli lsn <"$STATE/pos/$1"
+  printf '%-18s %-18s %8s %12s%s\n' "$1" "${lsn:--}" "$tli" "$(lag_bytes "$2" "$lsn")" "${3:-}"
 }
 
 cmd_logs() {

@@ -26,6 +26,13 @@ int ws_gate_scan(struct ws_gate *g, struct ws_err *err);
 
 /* WAL may be served up to here. */
 ws_lsn ws_gate_limit(const struct ws_gate *g);
+/* The timeline that is served, the descendant's as soon as all below the fork may be. */
+ws_tli ws_gate_tli(const struct ws_gate *g);
+/* Where timeline tli of the way ends, and the one that follows; UINT64_MAX for the one that is served; 0:
+ * it is not on the way. */
+ws_lsn ws_gate_end_of(const struct ws_gate *g, ws_tli tli, ws_tli *next);
+/* The timeline in the name of the segment that holds lsn. */
+ws_tli ws_gate_name_of(const struct ws_gate *g, ws_lsn lsn);
 /* The boundary that holds, or pos/backup; 0 when only the end of the WAL does. */
 ws_lsn ws_gate_held(const struct ws_gate *g);
 

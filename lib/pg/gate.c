@@ -14,15 +14,15 @@
 #include "ws/lsn.h"
 #include "ws/mem.h"
 #include "ws/pos.h"
+#include "ws/waldir.h"
 #include "ws/walread.h"
 
-#define READ_SIZE    (64u * 1024)
 #define SCAN_AT_ONCE (1024u * 1024) /* bytes a call, so that what is found is sent meanwhile */
 
 struct ws_gate {
 	char *dir, *state;
 	struct ws_cluster cluster;
-	ws_tli tli;
+	ws_tli tli; /* that is read: the one that is served */
 	struct followed *dbs;
 	size_t ndbs;
 	ws_lsn backup; /* pos/backup while nothing was captured; 0: not there */
@@ -32,10 +32,10 @@ struct ws_gate {
 	struct ws_boundary held;
 	ws_lsn held_end; /* 0: none */
 	/* the reader */
+	struct ws_walsrc *src;
 	struct ws_walreader *rd;
-	int fd;
+	bool fed;
 	ws_lsn at; /* next byte to read */
-	uint8_t *buf;
 	bool torn_said;
 };
 
@@ -43,14 +43,6 @@ static ws_lsn
 page_start(ws_lsn lsn)
 {
 	return lsn & ~((ws_lsn)WS_PAGE_SIZE - 1);
-}
-
-static void
-close_segment(struct ws_gate *g)
-{
-	if (g->fd >= 0)
-		close(g->fd);
-	g->fd = -1;
 }
 
 /* True when page's first bytes belong to a record that started before it and ends above lsn. */
@@ -71,22 +63,29 @@ continues_past(struct ws_gate *g, ws_lsn page, ws_lsn lsn)
 	return yes;
 }
 
-/* Reading starts anew at the page that holds lsn, or before it when lsn is inside a record that
- * started earlier.  Records below lsn are seen again, which does no harm: a boundary at or below
+/* Reading starts anew at the page that holds pos, or before it when it is inside a record that
+ * started earlier.  Records below are seen again, which does no harm: a boundary at or below
  * captured does not hold. */
-static void
-start_scan(struct ws_gate *g, ws_lsn lsn)
+static int
+start_scan(struct ws_gate *g, struct ws_pos pos, struct ws_err *err)
 {
+	const struct ws_walsrc_opts o = {.segsize = g->cluster.segsize, .follow = true};
+
 	ws_walreader_free(g->rd);
 	g->rd = ws_walreader_new(g->cluster.segsize, g->cluster.system_id, 0);
-	g->at = page_start(lsn);
-	while (g->at >= WS_PAGE_SIZE && continues_past(g, g->at, lsn))
+	ws_walsrc_close(g->src);
+	g->tli = pos.tli;
+	g->at = page_start(pos.lsn);
+	while (g->at >= WS_PAGE_SIZE && continues_past(g, g->at, pos.lsn))
 		g->at -= WS_PAGE_SIZE;
-	ws_walreader_seek(g->rd, g->at, g->at);
-	close_segment(g);
+	g->src = ws_walsrc_open(g->dir, (struct ws_pos){pos.tli, g->at}, &o, err);
+	if (!g->src)
+		return -1;
+	g->fed = false;
 	g->limit = g->at;
 	g->held_end = 0;
 	g->scanning = true;
+	return 0;
 }
 
 struct ws_gate *
@@ -100,8 +99,6 @@ ws_gate_open(const char *dir, const char *state, const struct ws_cluster *c, ws_
 	g->state = state ? ws_strdup(state) : NULL;
 	g->cluster = *c;
 	g->tli = tli;
-	g->fd = -1;
-	g->buf = ws_malloc(READ_SIZE);
 	if (state) {
 		if (ws_gate_reload(g, err) != 0)
 			goto fail;
@@ -109,7 +106,9 @@ ws_gate_open(const char *dir, const char *state, const struct ws_cluster *c, ws_
 		if (recvdir_end(dir, c->segsize, tli, &end, err) != 0)
 			goto fail;
 		/* The end may lie in the zeros behind a segment switch, where no page starts. */
-		start_scan(g, ws_seg_start(end.lsn, c->segsize));
+		end.lsn = ws_seg_start(end.lsn, c->segsize);
+		if (start_scan(g, end, err) != 0)
+			goto fail;
 	}
 	return g;
 fail:
@@ -122,12 +121,11 @@ ws_gate_close(struct ws_gate *g)
 {
 	if (!g)
 		return;
-	close_segment(g);
+	ws_walsrc_close(g->src);
 	ws_walreader_free(g->rd);
 	free(g->dir);
 	free(g->state);
 	free(g->dbs);
-	free(g->buf);
 	free(g);
 }
 
@@ -153,22 +151,20 @@ ws_gate_reload(struct ws_gate *g, struct ws_err *err)
 		free(dbs);
 		return -1;
 	}
-	ws_lsn low = gatepos_min(dbs, n);
+	struct ws_pos low = gatepos_min(dbs, n);
 	bool again = !g->scanning; /* a database came, or a position went back: look again */
 
 	for (size_t i = 0; i < n; i++) {
 		const struct followed *was = find(g->dbs, g->ndbs, dbs[i].db);
 
-		again |= !was || dbs[i].captured < was->captured;
+		again |= !was || dbs[i].captured.lsn < was->captured.lsn;
 	}
 	free(g->dbs);
 	g->dbs = dbs;
 	g->ndbs = n;
 	if (n > 0) {
 		g->backup = 0;
-		if (again)
-			start_scan(g, low);
-		return 0;
+		return again ? start_scan(g, low, err) : 0;
 	}
 	g->scanning = false;
 	g->held_end = 0;
@@ -205,37 +201,43 @@ look_at(struct ws_gate *g, const struct ws_rec *rec, struct ws_err *err)
 	return 0;
 }
 
+/* The descendant's copy of the fork's segment begins.  What lies below the fork was looked at, and lets
+ * through. */
+static int
+switch_timeline(struct ws_gate *g, const struct ws_walchunk *c, struct ws_err *err)
+{
+	const struct ws_history *h = ws_walsrc_history(g->src);
+	ws_lsn fork = h ? ws_history_end(h, g->tli) : 0, from = ws_walreader_end(g->rd);
+
+	if (!fork)
+		return ws_err_op(err, "timeline_not_descendant", "%s: timeline %u does not come from timeline %u", g->dir,
+						 c->tli, g->tli);
+	ws_info("timeline %u from " WS_LSN_FMT, c->tli, WS_LSN_ARG(fork));
+	ws_walreader_seek(g->rd, c->lsn, from && from < fork ? from : fork);
+	g->tli = c->tli;
+	g->limit = fork;
+	return 0;
+}
+
 /* Gives the reader the next bytes.  1: some, 0: none yet. */
 static int
 feed(struct ws_gate *g, struct ws_err *err)
 {
-	uint32_t segsize = g->cluster.segsize;
-	uint64_t off = g->at & (segsize - 1);
-	size_t want = READ_SIZE;
-	bool partial;
+	struct ws_walchunk c;
+	int rc = ws_walsrc_next(g->src, &c, err);
 
-	if (off == 0)
-		close_segment(g);
-	if (g->fd < 0 &&
-		(g->fd = recvdir_open(g->dir, segsize, g->tli, g->at, O_RDONLY, &partial)) < 0) {
-		if (errno == ENOENT)
-			return 0;
-		return ws_err_sys(err, "%s: cannot open the segment of " WS_LSN_FMT, g->dir,
-						  WS_LSN_ARG(g->at));
-	}
-	if (want > segsize - off)
-		want = segsize - off;
-	ssize_t n = pread(g->fd, g->buf, want, (off_t)off);
-
-	if (n < 0)
-		return errno == EINTR
-				   ? 0
-				   : ws_err_sys(err, "%s: cannot read at " WS_LSN_FMT, g->dir, WS_LSN_ARG(g->at));
-	if (n == 0)
-		return 0;
-	if (ws_walreader_feed(g->rd, g->at, g->buf, (size_t)n, err) != 0)
+	if (rc <= 0)
+		return rc;
+	if (!g->fed) {
+		g->tli = c.tli;
+		ws_walreader_seek(g->rd, c.lsn, c.lsn);
+	} else if (c.tli != g->tli && switch_timeline(g, &c, err) != 0) {
 		return -1;
-	g->at += (uint64_t)n;
+	}
+	g->fed = true;
+	if (ws_walreader_feed(g->rd, c.lsn, c.p, c.n, err) != 0)
+		return -1;
+	g->at = c.lsn + c.n;
 	return 1;
 }
 
@@ -251,7 +253,8 @@ torn(struct ws_gate *g, struct ws_err *err)
 	if (!g->torn_said)
 		ws_warn("%s; waiting for it to be written", err->msg);
 	g->torn_said = true;
-	start_scan(g, from ? from : limit);
+	if (start_scan(g, (struct ws_pos){g->tli, from ? from : limit}, err) != 0)
+		return -1;
 	if (limit > g->limit)
 		g->limit = limit;
 	return 0;
@@ -302,6 +305,39 @@ ws_lsn
 ws_gate_limit(const struct ws_gate *g)
 {
 	return g->limit;
+}
+
+ws_tli
+ws_gate_tli(const struct ws_gate *g)
+{
+	return g->tli;
+}
+
+ws_lsn
+ws_gate_end_of(const struct ws_gate *g, ws_tli tli, ws_tli *next)
+{
+	const struct ws_history *h = g->src ? ws_walsrc_history(g->src) : NULL;
+
+	*next = g->tli;
+	if (tli == g->tli)
+		return UINT64_MAX;
+	for (size_t i = 0; h && i < h->n && h->entries[i].tli < g->tli; i++)
+		if (h->entries[i].tli == tli) {
+			if (i + 1 < h->n)
+				*next = h->entries[i + 1].tli;
+			return h->entries[i].end;
+		}
+	return 0;
+}
+
+ws_tli
+ws_gate_name_of(const struct ws_gate *g, ws_lsn lsn)
+{
+	const struct ws_history *h = g->src ? ws_walsrc_history(g->src) : NULL;
+	ws_lsn last = ws_seg_start(lsn, g->cluster.segsize) + g->cluster.segsize - 1;
+	ws_tli tli = h ? ws_history_tli_at(h, last) : g->tli;
+
+	return tli < g->tli ? tli : g->tli;
 }
 
 ws_lsn

@@ -40,7 +40,7 @@ gatepos_read(const char *state, struct followed **dbs, size_t *n, struct ws_err 
 		free(path);
 		if (rc == 1) {
 			*dbs = ws_realloc(*dbs, (*n + 1) * sizeof **dbs);
-			(*dbs)[(*n)++] = (struct followed){(ws_oid)db, pos.lsn};
+			(*dbs)[(*n)++] = (struct followed){(ws_oid)db, pos};
 			rc = 0;
 		} else if (rc < 0 && err->status == WS_ETEMP && !err->sys) {
 			ws_warn("%s", err->msg);
@@ -56,13 +56,13 @@ gatepos_read(const char *state, struct followed **dbs, size_t *n, struct ws_err 
 	return rc;
 }
 
-ws_lsn
+struct ws_pos
 gatepos_min(const struct followed *dbs, size_t n)
 {
-	ws_lsn low = UINT64_MAX;
+	struct ws_pos low = {0, UINT64_MAX};
 
 	for (size_t i = 0; i < n; i++)
-		if (dbs[i].captured < low)
+		if (dbs[i].captured.lsn < low.lsn)
 			low = dbs[i].captured;
 	return low;
 }
@@ -71,7 +71,7 @@ bool
 gatepos_holds(const struct followed *dbs, size_t n, const struct ws_boundary *b, ws_lsn end)
 {
 	for (size_t i = 0; i < n; i++)
-		if (ws_boundary_for(b, dbs[i].db) && dbs[i].captured < end)
+		if (ws_boundary_for(b, dbs[i].db) && dbs[i].captured.lsn < end)
 			return true;
 	return false;
 }
@@ -136,7 +136,7 @@ ws_gate_ask(const char *state, ws_lsn need, ws_lsn *limit, struct ws_err *err)
 
 	*limit = 0;
 	if (rc == 0 && n > 0) {
-		*limit = gatepos_min(dbs, n);
+		*limit = gatepos_min(dbs, n).lsn;
 		if (*limit < need)
 			rc = look(state, dbs, n, need, limit, err);
 	} else if (rc == 0) {

@@ -117,7 +117,7 @@ identify(struct walsend *w, struct client *c)
 	const char *vals[] = {sysid, tli, pos, NULL};
 	struct ws_err err;
 
-	if (recvdir_end(w->o->dir, w->cluster.segsize, 0, &w->end, &err) != 0) {
+	if (walsend_end(w, &err) != 0) {
 		error(c, "58030", err.msg);
 		return;
 	}
@@ -179,7 +179,7 @@ history(struct walsend *w, struct client *c, ws_tli tli)
 	int rc = ws_file_read(path, WS_HISTORY_MAX, &b, &err);
 
 	free(path);
-	if (rc == 0 && tli > 1 && tli < w->end.tli) {
+	if (rc == 0 && tli > 1 && w->gate && tli < ws_gate_tli(w->gate)) {
 		ws_buf_puts(&b, "# no timeline of this number in this server's history\n");
 		rc = 1;
 	}
@@ -199,28 +199,57 @@ history(struct walsend *w, struct client *c, ws_tli tli)
 	ws_buf_free(&b);
 }
 
+/* What follows a timeline that has ended, and where; then two completes (walsender.c, StartReplication). */
+static void
+end_stream(struct walsend *w, struct client *c)
+{
+	static const struct column cols[] = {{"next_tli", T_INT8}, {"next_tli_startpos", T_TEXT}};
+	char tli[16], pos[24];
+	const char *const vals[] = {tli, pos};
+	ws_tli next;
+	ws_lsn last = ws_gate_end_of(w->gate, c->tli, &next);
+
+	if (last && last != UINT64_MAX) {
+		snprintf(tli, sizeof tli, "%u", next);
+		snprintf(pos, sizeof pos, "%X/%X", WS_LSN_ARG(last));
+		msg_rows(&c->out, cols, 2);
+		msg_row(&c->out, vals, NULL, 2);
+		ws_info("client %u: timeline %u has ended: sent=" WS_LSN_FMT " next=%u", c->id, c->tli, WS_LSN_ARG(c->sent),
+				next);
+	}
+	msg_complete(&c->out, "START_STREAMING");
+	msg_complete(&c->out, "START_REPLICATION");
+	msg_ready(&c->out);
+	c->state = CL_COMMAND;
+	walout_close(c);
+}
+
 static void
 start(struct walsend *w, struct client *c, const struct repl_cmd *cmd)
 {
 	char msg[300];
-	ws_tli tli = cmd->tli ? cmd->tli : w->end.tli;
 
 	if (!w->gate) {
 		error(c, "57P03", "there is no WAL to serve yet");
 		return;
 	}
-	const char *state = walout_can_start(w, tli ? tli : w->end.tli, cmd->lsn, msg, sizeof msg);
+	ws_tli tli = cmd->tli ? cmd->tli : ws_gate_tli(w->gate), next;
+	const char *state = walout_can_start(w, tli, cmd->lsn, msg, sizeof msg);
 
 	if (state) {
 		ws_warn("client %u: %s", c->id, msg);
 		error(c, state, msg);
 		return;
 	}
-	c->tli = tli ? tli : w->end.tli;
+	c->tli = tli;
 	c->sent = cmd->lsn;
 	c->write = c->flush = c->apply = 0;
 	c->copy_done = false;
 	c->last_sent_us = ws_now_us();
+	if (cmd->lsn == ws_gate_end_of(w->gate, tli, &next)) {
+		end_stream(w, c);
+		return;
+	}
 	c->state = CL_STREAM;
 	msg_copy_both(&c->out);
 	ws_info("client %u: streaming: application_name=%s timeline=%u start=" WS_LSN_FMT, c->id,
@@ -325,12 +354,9 @@ stream_message(struct walsend *w, struct client *c, char type, const uint8_t *p,
 			reply(w, c, &m);
 		break;
 	case 'c':
-		msg_copy_done(&c->out);
-		msg_complete(&c->out, "START_STREAMING");
-		msg_complete(&c->out, "START_REPLICATION");
-		msg_ready(&c->out);
-		c->state = CL_COMMAND;
-		walout_close(c);
+		if (!c->copy_done)
+			msg_copy_done(&c->out);
+		end_stream(w, c);
 		break;
 	case 'f':
 		error(c, "57014", "the client failed the stream");

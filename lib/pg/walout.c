@@ -33,6 +33,10 @@ open_at(struct walsend *w, struct client *c, struct ws_err *err)
 		return 1;
 	walout_close(c);
 	c->seg_fd = recvdir_open(w->o->dir, w->cluster.segsize, c->tli, c->sent, O_RDONLY, &partial);
+	/* The fork's segment has the ancestor's bytes, too. */
+	if (c->seg_fd < 0 && errno == ENOENT)
+		c->seg_fd = recvdir_open(w->o->dir, w->cluster.segsize, ws_gate_name_of(w->gate, c->sent), c->sent,
+								 O_RDONLY, &partial);
 	c->seg_start = start;
 	if (c->seg_fd >= 0)
 		return 1;
@@ -45,9 +49,23 @@ open_at(struct walsend *w, struct client *c, struct ws_err *err)
 int
 walout_send(struct walsend *w, struct client *c, struct ws_err *err)
 {
-	ws_lsn limit = ws_gate_limit(w->gate), end = c->sent + SEND_MAX;
+	ws_tli next;
+	ws_lsn limit = ws_gate_limit(w->gate), last = ws_gate_end_of(w->gate, c->tli, &next);
+	ws_lsn end = c->sent + SEND_MAX;
 	ws_lsn seg_end = ws_seg_start(c->sent, w->cluster.segsize) + w->cluster.segsize;
 
+	if (c->copy_done)
+		return 0;
+	if (c->sent >= last) {
+		/* The timeline has ended, or is on the way no longer: the client's CopyDone is answered with what
+		 * follows. */
+		msg_copy_done(&c->out);
+		c->copy_done = true;
+		return 1;
+	}
+	/* What is served already comes after all of an ancestor. */
+	if (last != UINT64_MAX)
+		limit = last;
 	if (limit <= c->sent)
 		return 0;
 	end &= ~((ws_lsn)WS_PAGE_SIZE - 1);
@@ -98,14 +116,26 @@ walout_can_start(struct walsend *w, ws_tli tli, ws_lsn lsn, char *msg, size_t n)
 	bool partial;
 	struct ws_err err;
 
-	if (recvdir_end(w->o->dir, w->cluster.segsize, 0, &w->end, &err) != 0 || w->end.lsn == 0) {
+	ws_tli next;
+	ws_lsn last = ws_gate_end_of(w->gate, tli, &next);
+
+	if (walsend_end(w, &err) != 0 || w->end.lsn == 0) {
 		snprintf(msg, n, "there is no WAL to serve yet");
 		return "57P03";
 	}
-	if (tli != w->end.tli) {
+	if (!last) {
 		snprintf(msg, n, "requested timeline %u is not in this server's history", tli);
 		return "XX000";
 	}
+	if (last != UINT64_MAX && lsn > last) {
+		snprintf(msg, n,
+				 "requested starting point " WS_LSN_FMT " on timeline %u is not in this server's history: it ends "
+				 "at " WS_LSN_FMT,
+				 WS_LSN_ARG(lsn), tli, WS_LSN_ARG(last));
+		return "XX000";
+	}
+	if (lsn == last)
+		return NULL;
 	if (lsn > w->end.lsn) {
 		snprintf(msg, n,
 				 "requested starting point " WS_LSN_FMT
@@ -117,6 +147,8 @@ walout_can_start(struct walsend *w, ws_tli tli, ws_lsn lsn, char *msg, size_t n)
 		return NULL;
 	int fd = recvdir_open(w->o->dir, w->cluster.segsize, tli, lsn, O_RDONLY, &partial);
 
+	if (fd < 0 && last != UINT64_MAX)
+		fd = recvdir_open(w->o->dir, w->cluster.segsize, ws_gate_name_of(w->gate, lsn), lsn, O_RDONLY, &partial);
 	if (fd >= 0) {
 		close(fd);
 		return NULL;

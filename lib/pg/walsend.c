@@ -228,13 +228,19 @@ read_watches(struct walsend *w)
 	return changed;
 }
 
+int
+walsend_end(struct walsend *w, struct ws_err *err)
+{
+	return recvdir_end(w->o->dir, w->cluster.segsize, w->gate ? ws_gate_tli(w->gate) : 0, &w->end, err);
+}
+
 /* The gate opens as soon as the directory has WAL, which tells the timeline. */
 static int
 open_gate(struct walsend *w, struct ws_err *err)
 {
 	if (w->gate)
 		return 0;
-	if (recvdir_end(w->o->dir, w->cluster.segsize, 0, &w->end, err) != 0)
+	if (walsend_end(w, err) != 0)
 		return -1;
 	if (w->end.lsn == 0)
 		return 0;

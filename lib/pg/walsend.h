@@ -46,6 +46,9 @@ struct walsend {
 	double *m_sent, *m_replay, *m_gate, *m_held, *m_clients, *m_bytes, *m_limit;
 };
 
+/* Looks where the timeline that is served ends in the directory: w->end; lsn 0 when nothing is there. */
+int walsend_end(struct walsend *w, struct ws_err *err);
+
 /* ---- walcmd.c: what a client says ---- */
 
 /* Looks at the bytes in c->in and answers into c->out; sets c->state and c->dead. */

@@ -115,7 +115,7 @@ candidate() {
   ok 'the floor has crossed the fork' wait_for -t 30 timeline_is floor.main 2
   is "$(ch "SELECT count() FROM app.public_t FINAL WHERE v = 'never committed'")" 0 'what was open is gone'
   is "$(cat "$S/raw/00000002.history")" "$(cat "$T/b/pg_wal/00000002.history")" 'the history is the file of the server'
-  like "$(walshadow status)" 'timeline' 'status tells the timelines'
+  like "$(walshadow status)" 'received +[0-9A-F/]+ +2 .*shadow.replay +[0-9A-F/]+ +2 .*floor.main +[0-9A-F/]+ +2 .*last promotion +[^ ]+ switched: timeline 1 to 2 at ' 'status tells the timelines'
   tear_down
 }
 

@@ -535,7 +535,7 @@ test_fork_differs(void **state)
 	assert_int_equal(ws_walwriter_history(w, 2, hist, (size_t)n, &err), 0);
 	d.b.data[SEG + 200000] ^= 1; /* below the fork */
 	assert_int_equal(ws_walwriter_append(w, 2, BASE + SEG, d.b.data + SEG, SEG, &err), -1);
-	assert_string_equal(err.reason, "wal_mismatch");
+	assert_string_equal(err.reason, "fork_prefix_mismatch");
 	ws_walwriter_close(w);
 	ws_buf_free(&m.b);
 	ws_buf_free(&d.b);
