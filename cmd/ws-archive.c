@@ -17,7 +17,13 @@
 /* PostgreSQL takes 1 to 125 of restore_command for "not there", which can end a recovery, and 126
  * and above for a failure that stops it; 128 + SIGTERM for being shut down
  * (xlogarchive.c, RestoreArchivedFile). */
-enum { GET_ABSENT = 1, GET_USAGE = 126, GET_TERM = 128 + 15, GET_UNREACHABLE = 253, GET_DAMAGED = 254 };
+enum {
+	GET_ABSENT = 1,
+	GET_USAGE = 126,
+	GET_TERM = 128 + 15,
+	GET_UNREACHABLE = 253,
+	GET_DAMAGED = 254
+};
 
 static struct {
 	char *state, *store, *layout, *stanza, *archive_id, *compress, *format, *gate, *from, *timeline;
@@ -26,14 +32,31 @@ static struct {
 	int dry_run, no_records, virtual_host;
 } opt = {.layout = NULL};
 
-#define STRING(name, to, help, arg) {name, 0, POPT_ARG_STRING, &opt.to, 0, help, arg}
-#define FLAG(name, to, help)		{name, 0, POPT_ARG_NONE, &opt.to, 0, help, NULL}
+#define STRING(name, to, help, arg)                                                                \
+	{                                                                                              \
+		name, 0, POPT_ARG_STRING, &opt.to, 0, help, arg                                            \
+	}
+#define FLAG(name, to, help)                                                                       \
+	{                                                                                              \
+		name, 0, POPT_ARG_NONE, &opt.to, 0, help, NULL                                             \
+	}
 
 static const struct poptOption options[] = {
-	STRING("store", store, "archive: a directory, file://PATH", "URL"),
+	STRING("store", store, "archive: directory, file://, http[s]:// or s3://BUCKET/PREFIX", "URL"),
 	STRING("layout", layout, "auto, plain, wal-g or pgbackrest (default: auto)", "LAYOUT"),
 	STRING("stanza", stanza, "pgBackRest's stanza (default: the only one)", "NAME"),
 	STRING("archive-id", archive_id, "pgBackRest's archive, as 17-1 (default: the only one)", "ID"),
+	STRING("endpoint", endpoint, "s3: http[s]://HOST[:PORT] (default: Amazon's)", "URL"),
+	STRING("region", region, "s3: region (default: $AWS_REGION, us-east-1)", "REGION"),
+	STRING("credentials", credentials, "s3: file with keys (default: the environment)", "FILE"),
+	STRING("profile", profile, "s3: profile in it (default: $AWS_PROFILE, default)", "NAME"),
+	FLAG("virtual-host", virtual_host,
+		 "s3: with --endpoint, the bucket is part of the host's name"),
+	STRING("netrc", netrc, "http: file with user and password", "FILE"),
+	STRING("cacert", cacert, "https: authorities to trust instead of the system's", "FILE"),
+	STRING("connect-timeout", connect_timeout, "time to connect (default: 10s)", "TIME"),
+	STRING("timeout", timeout, "time without a byte (default: 30s)", "TIME"),
+	STRING("retry", retry, "time to wait for an outage to end (default: 60s)", "TIME"),
 	STRING("compress", compress, "push: none, gz, lz4 or zst, with :LEVEL (default: none)", "HOW"),
 	STRING("gate", gate, "get: only WAL below the gate of this state directory", "STATE"),
 	FLAG("no-verify", no_records, "get: do not look through a segment's records"),
@@ -316,8 +339,8 @@ get_status(int rc)
 int
 main(int argc, char **argv)
 {
-	static const struct ws_tool tool = {"ws-archive", "push|get|list|check|prune [OPERAND...]", options,
-										run};
+	static const struct ws_tool tool = {"ws-archive", "push|get|list|check|prune [OPERAND...]",
+										options, run};
 
 	/* An option that is wrong must not tell PostgreSQL that the archive has ended. */
 	for (int i = 1; i < argc; i++)

@@ -36,7 +36,7 @@ sha1_block(uint32_t *h, const uint8_t *p)
 	for (int i = 16; i < 80; i++)
 		w[i] = rol(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
 	for (int i = 0; i < 80; i++) {
-		uint32_t f = i < 20 ? (b & c) | (~b & d)
+		uint32_t f = i < 20              ? (b & c) | (~b & d)
 					 : i >= 40 && i < 60 ? (b & c) | (b & d) | (c & d)
 										 : b ^ c ^ d;
 		uint32_t t = rol(a, 5) + f + e + k[i / 20] + w[i];

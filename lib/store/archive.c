@@ -167,8 +167,8 @@ arc_find(struct ws_archive *a, const char *name, struct member *m, struct ws_err
 
 	*m = (struct member){0};
 	if (ws_arcname_parse(name, &n) != 0)
-		return ws_err_usage(err,
-							"%s: not the name of a segment, a history file or a backup label", name);
+		return ws_err_usage(err, "%s: not the name of a segment, a history file or a backup label",
+							name);
 	if (layout_settle(a, err) != 0)
 		return -1;
 	int rc = find_in(a, name, &n, m, err);

@@ -12,7 +12,7 @@ struct ws_archive {
 	bool probed;  /* an automatic layout was looked for */
 	char *stanza; /* pgBackRest: as given, or found */
 	char *id;
-	char *root;	  /* folder of the members: "", "wal_005", "archive/STANZA/ID" */
+	char *root; /* folder of the members: "", "wal_005", "archive/STANZA/ID" */
 };
 
 struct member {
@@ -26,14 +26,14 @@ void member_fini(struct member *m);
 /* The member of that name: 1, 0 absent, -1. */
 int arc_find(struct ws_archive *a, const char *name, struct member *m, struct ws_err *err);
 /* Its content to out.  1, 0 gone meanwhile, -1. */
-int arc_read(struct ws_archive *a, const struct member *m, const struct sink *out,
-			 struct ws_err *err);
+int
+arc_read(struct ws_archive *a, const struct member *m, const struct sink *out, struct ws_err *err);
 /* A small one whole; as arc_read. */
-int arc_read_small(struct ws_archive *a, const struct member *m, struct ws_buf *b,
-				   struct ws_err *err);
+int
+arc_read_small(struct ws_archive *a, const struct member *m, struct ws_buf *b, struct ws_err *err);
 /* The segment size that a stored segment's first page says: 0 or -1. */
-int arc_segsize(struct ws_archive *a, const struct member *m, uint32_t *segsize,
-				struct ws_err *err);
+int
+arc_segsize(struct ws_archive *a, const struct member *m, uint32_t *segsize, struct ws_err *err);
 
 /* ---- layout.c ---- */
 

@@ -36,8 +36,8 @@ print_spans(const struct checking *c, const char *what, const struct ws_arcspan 
 		span_name(last, s[i].tli, s[i].last, c->segsize);
 		if (c->o->json)
 			fprintf(out,
-					"{\"what\":\"%s\",\"timeline\":%u,\"first\":\"%s\",\"last\":\"%s\",\"segments\":%" PRIu64
-					"}\n",
+					"{\"what\":\"%s\",\"timeline\":%u,\"first\":\"%s\",\"last\":\"%s\","
+					"\"segments\":%" PRIu64 "}\n",
 					what, s[i].tli, first, last, count);
 		else
 			fprintf(out, "%s %u %s %s %" PRIu64 "\n", what, s[i].tli, first, last, count);
@@ -76,8 +76,10 @@ prepare(struct checking *c, struct ws_err *err)
 		return -1;
 	rc = ws_archive_history(c->a, newest, &c->h, err);
 	if (rc == 0 && newest > 1)
-		return ws_err_op(err, "history_missing", "%s: %08X.history is not there: nobody can tell "
-						 "from where timeline %u goes on", c->a->store->url, newest, newest);
+		return ws_err_op(err, "history_missing",
+						 "%s: %08X.history is not there: nobody can tell "
+						 "from where timeline %u goes on",
+						 c->a->store->url, newest, newest);
 	return rc < 0 ? -1 : 0;
 }
 

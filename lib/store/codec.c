@@ -16,7 +16,7 @@ struct codec {
 	struct sink out;
 	uint64_t left; /* of what may come out */
 	const char *what;
-	bool open;	/* inside a frame: the bytes must not end here */
+	bool open;  /* inside a frame: the bytes must not end here */
 	bool begun; /* some byte came */
 	z_stream gz;
 	LZ4F_dctx *lz4;
@@ -142,7 +142,7 @@ codec_feed(struct codec *c, const uint8_t *p, size_t n, struct ws_err *err)
 		return put(c, p, n, err);
 	for (;;) {
 		size_t used, got;
-		const char *wrong = c->comp == WS_COMP_GZ	 ? step_gz(c, p, n, &used, &got)
+		const char *wrong = c->comp == WS_COMP_GZ    ? step_gz(c, p, n, &used, &got)
 							: c->comp == WS_COMP_LZ4 ? step_lz4(c, p, n, &used, &got)
 													 : step_zst(c, p, n, &used, &got);
 		if (wrong)
@@ -173,7 +173,7 @@ void
 codec_levels(enum ws_comp comp, int *min, int *max)
 {
 	*min = comp == WS_COMP_NONE ? 0 : 1;
-	*max = comp == WS_COMP_GZ	 ? 9
+	*max = comp == WS_COMP_GZ    ? 9
 		   : comp == WS_COMP_LZ4 ? LZ4F_compressionLevel_max()
 		   : comp == WS_COMP_ZST ? ZSTD_maxCLevel()
 								 : 0;
@@ -242,7 +242,7 @@ int
 codec_compress(enum ws_comp comp, int level, const uint8_t *p, size_t n, struct ws_buf *out,
 			   struct ws_err *err)
 {
-	int rc = comp == WS_COMP_GZ	   ? compress_gz(level, p, n, out)
+	int rc = comp == WS_COMP_GZ    ? compress_gz(level, p, n, out)
 			 : comp == WS_COMP_LZ4 ? compress_lz4(level, p, n, out)
 								   : compress_zst(level, p, n, out);
 

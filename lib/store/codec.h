@@ -8,7 +8,8 @@
 
 /* Where bytes go.  data returns 0, 1 when it wants no more, -1 on error. */
 struct sink {
-	int (*begin)(void *arg, struct ws_err *err); /* from the start, perhaps once more; may be NULL */
+	int (*begin)(void *arg,
+				 struct ws_err *err); /* from the start, perhaps once more; may be NULL */
 	int (*data)(void *arg, const uint8_t *p, size_t n, struct ws_err *err);
 	void *arg;
 };

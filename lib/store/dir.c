@@ -241,8 +241,7 @@ dir_close(struct store *s)
 struct store *
 dir_open(const char *path, struct ws_err *err)
 {
-	static const struct store_ops ops = {dir_get,  dir_stat, dir_put,
-										 dir_sync, dir_list, dir_close};
+	static const struct store_ops ops = {dir_get, dir_stat, dir_put, dir_sync, dir_list, dir_close};
 	size_t n = strlen(path);
 
 	if (n == 0) {

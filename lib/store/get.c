@@ -1,5 +1,5 @@
-/* Taking a member out; see ws/archive.h.  It is written beside its path and renamed when it has been
- * looked through. */
+/* Taking a member out; see ws/archive.h.  It is written beside its path and renamed when it has
+ * been looked through. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>

@@ -5,9 +5,9 @@
  *   pgBackRest   archive/STANZA/VERSION-N/FIRST16/NAME-SHA1[SUFFIX], histories above FIRST16 and
  *                without checksum
  *
- * With an automatic layout a directory is looked at first, which costs two stat(2).  In a bucket it is
- * done only after a name was not found: nothing that is there takes a request more, and an archive of
- * another layout is never taken for one that ends. */
+ * With an automatic layout a directory is looked at first, which costs two stat(2).  In a bucket it
+ * is done only after a name was not found: nothing that is there takes a request more, and an
+ * archive of another layout is never taken for one that ends. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 struct choice {
 	char *name;
 	unsigned n;
-	bool ids;	/* only VERSION-N */
+	bool ids;   /* only VERSION-N */
 	char *list; /* for the message */
 };
 
@@ -29,7 +29,8 @@ is_archive_id(const char *s)
 {
 	const char *dash = strchr(s, '-');
 
-	return isdigit((unsigned char)*s) && dash && dash[1] && strspn(s, "0123456789.") == (size_t)(dash - s) &&
+	return isdigit((unsigned char)*s) && dash && dash[1] &&
+		   strspn(s, "0123456789.") == (size_t)(dash - s) &&
 		   strspn(dash + 1, "0123456789") == strlen(dash + 1);
 }
 
@@ -131,7 +132,8 @@ has_folder(struct ws_archive *a, const char *name, struct ws_err *err)
 static int
 probe(struct ws_archive *a, struct ws_err *err)
 {
-	int walg = has_folder(a, WALG_FOLDER, err), back = walg == 0 ? has_folder(a, "archive", err) : 0;
+	int walg = has_folder(a, WALG_FOLDER, err),
+		back = walg == 0 ? has_folder(a, "archive", err) : 0;
 
 	if (walg < 0 || back < 0)
 		return -1;

@@ -102,7 +102,7 @@ ws_archive_list(struct ws_archive *a, FILE *out, bool json, struct ws_err *err)
 	for (size_t i = 0; i < n; i++) {
 		const struct ws_arcfile *f = &m[i].f;
 		const char *comp = f->comp == WS_COMP_FOREIGN ? "other"
-						   : f->comp				  ? ws_comp_suffix[f->comp] + 1
+						   : f->comp                  ? ws_comp_suffix[f->comp] + 1
 													  : "none";
 		if (json)
 			fprintf(out,

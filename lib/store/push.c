@@ -127,8 +127,9 @@ store_it(struct ws_archive *a, const struct pushing *f, const struct ws_arcpush_
 	if (o->comp != WS_COMP_NONE)
 		rc = codec_compress(o->comp, o->level, f->p, f->n, &packed, err);
 	if (rc == 0)
-		rc = o->comp == WS_COMP_NONE ? a->store->ops->put(a->store, key, f->p, f->n, err)
-									 : a->store->ops->put(a->store, key, packed.data, packed.len, err);
+		rc = o->comp == WS_COMP_NONE
+				 ? a->store->ops->put(a->store, key, f->p, f->n, err)
+				 : a->store->ops->put(a->store, key, packed.data, packed.len, err);
 	*bytes = o->comp == WS_COMP_NONE ? f->n : packed.len;
 	ws_buf_free(&packed);
 	free(key);
@@ -139,6 +140,9 @@ static int
 push(struct ws_archive *a, const struct pushing *f, const struct ws_arcpush_opts *o,
 	 enum ws_arcpush *how, uint64_t *bytes, struct ws_err *err)
 {
+	/* Whoever pushes has a plain archive: no look for another one in a bucket, each time. */
+	if (a->layout == WS_ARC_AUTO && a->store->list_once)
+		a->layout = WS_ARC_PLAIN;
 	if (layout_settle(a, err) != 0)
 		return -1;
 	for (int i = 0; i < 2; i++) {
@@ -177,8 +181,8 @@ ws_archive_push(struct ws_archive *a, const char *file, const char *name,
 	int rc;
 
 	if (ws_arcname_parse(name, &n) != 0)
-		return ws_err_usage(err,
-							"%s: not the name of a segment, a history file or a backup label", name);
+		return ws_err_usage(err, "%s: not the name of a segment, a history file or a backup label",
+							name);
 	if (map_file(&f, err) != 0)
 		return -1;
 	rc = check_file(&f, &n, err);

@@ -28,7 +28,11 @@ store_open(const struct ws_archive_opts *o, struct ws_err *err)
 	}
 	if (!colon || memchr(url, '/', (size_t)(colon - url)))
 		return dir_open(url, err);
-	ws_err_usage(err, "%s: not a directory, file://", url);
+	if (!strncmp(url, "http://", 7) || !strncmp(url, "https://", 8))
+		return http_open(o, err);
+	if (!strncmp(url, "s3://", 5))
+		return s3_open(o, err);
+	ws_err_usage(err, "%s: not a directory, file://, http://, https:// or s3://", url);
 	return NULL;
 }
 

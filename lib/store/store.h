@@ -17,11 +17,11 @@ typedef int (*store_each)(void *arg, const char *name, bool folder, uint64_t siz
 struct store_ops {
 	/* 1 all of it went to out (or as much as it wanted), 0 absent, -1. */
 	int (*get)(struct store *s, const char *key, const struct sink *out, struct ws_err *err);
-	/* 1 there, 0 absent, -1. */
+	/* 1 there, 0 absent, -1; NULL with list_once. */
 	int (*stat)(struct store *s, const char *key, uint64_t *size, struct ws_err *err);
 	/* All or nothing, never over another object.  1 stored and durable, 0 the key exists, -1. */
 	int (*put)(struct store *s, const char *key, const void *p, size_t n, struct ws_err *err);
-	/* What was found there becomes durable. */
+	/* What was found there becomes durable; NULL: it is. */
 	int (*sync)(struct store *s, const char *key, struct ws_err *err);
 	/* Entries of folder ("" the store's own) whose names begin with prefix, in any order.  each
 	 * returns 0 to go on, 1 to end.  0 or -1; NULL: this store cannot list. */
@@ -32,7 +32,7 @@ struct store_ops {
 
 struct store {
 	const struct store_ops *ops;
-	char *url;		/* for messages: no secret is in it */
+	char *url;      /* for messages: no secret is in it */
 	bool list_once; /* one listing costs less than asking for several names */
 };
 

@@ -35,9 +35,10 @@ look_at_head(struct verify *v, struct ws_err *err)
 	struct ws_page_header h;
 	uint64_t segno;
 
-	if (ws_page_header_parse(v->head, sizeof v->head, &h) != 0 ||
-		!(h.info & WS_PAGE_LONG_HEADER) || !ws_segsize_ok(h.segsize))
-		return ws_err_op(err, "archive_corrupt", "%s: does not begin as a WAL segment does", v->what);
+	if (ws_page_header_parse(v->head, sizeof v->head, &h) != 0 || !(h.info & WS_PAGE_LONG_HEADER) ||
+		!ws_segsize_ok(h.segsize))
+		return ws_err_op(err, "archive_corrupt", "%s: does not begin as a WAL segment does",
+						 v->what);
 	if (v->system_id && h.system_id != v->system_id)
 		return ws_err_op(err, "system_id_changed",
 						 "%s: belongs to another cluster, system identifier %llu", v->what,
@@ -125,8 +126,8 @@ verify_end(struct verify *v, struct ws_err *err)
 			return ws_err_op(err, "archive_corrupt", "%s: its SHA-1 is %s", v->what, hex);
 	}
 	if (v->f->n.kind == WS_ARC_SEGMENT && (!v->segsize || v->size != v->segsize))
-		return ws_err_op(err, "archive_corrupt", "%s: %llu bytes, which is no whole segment", v->what,
-						 (unsigned long long)v->size);
+		return ws_err_op(err, "archive_corrupt", "%s: %llu bytes, which is no whole segment",
+						 v->what, (unsigned long long)v->size);
 	if (v->size == 0)
 		return ws_err_op(err, "archive_corrupt", "%s: empty", v->what);
 	return 0;

@@ -1,6 +1,6 @@
 /* The way through an archive; see ws/arcpath.h.
- * The rule is xlogrecovery.c's, XLogFileReadAnyTLI: a timeline counts from the segment that holds its
- * beginning on. */
+ * The rule is xlogrecovery.c's, XLogFileReadAnyTLI: a timeline counts from the segment that holds
+ * its beginning on. */
 #include <stdlib.h>
 
 #include "ws/arcpath.h"
@@ -50,7 +50,7 @@ ws_arcpath_sort(struct ws_arcseg *segs, size_t n)
 /* Appends first..last, cut where h changes its timeline. */
 static void
 add_span(const struct ws_history *h, uint32_t segsize, uint64_t first, uint64_t last,
-         struct ws_arcspan **spans, size_t *n)
+		 struct ws_arcspan **spans, size_t *n)
 {
 	while (first <= last) {
 		ws_tli tli = ws_arcpath_tli(h, first, segsize);
@@ -75,7 +75,7 @@ add_span(const struct ws_history *h, uint32_t segsize, uint64_t first, uint64_t 
 
 void
 ws_arcpath_check(const struct ws_history *h, uint32_t segsize, struct ws_arcseg *segs, size_t n,
-                 uint64_t from, struct ws_arccheck *out)
+				 uint64_t from, struct ws_arccheck *out)
 {
 	uint64_t next = from; /* the segment that must come; UINT64_MAX: any */
 
@@ -97,7 +97,7 @@ ws_arcpath_check(const struct ws_history *h, uint32_t segsize, struct ws_arcseg 
 	}
 	if (next != UINT64_MAX && ws_arcpath_required(h, next, segsize))
 		add_span(h, segsize, next, ws_segno(h->entries[h->n - 1].end, segsize) - 1, &out->missing,
-		         &out->nmissing);
+				 &out->nmissing);
 }
 
 void

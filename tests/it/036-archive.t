@@ -2,6 +2,7 @@
 # ws-archive as archive_command of a primary and as restore_command of standbys that have nothing but
 # the archive, across a promotion; what it does when things go wrong.
 . "$(dirname "$0")/lib/it.sh"
+. "$IT_LIB/s3.sh"
 
 MB=$((1 << 20))
 A= # the archive at hand
@@ -41,6 +42,7 @@ servers() {
   local how seg fork ddl after all
   A=$T/a.$PG_MAJOR
   mkdir "$A"
+  s3_start
   pg_init p --wal-segsize=1
   as_archive p none
   pg_start p
@@ -75,7 +77,11 @@ servers() {
   seg=$(name_of p)
   all=$(rows p)
   pg_stop p immediate
+  # Also to a bucket, which gets what there is.
+  mkdir -p "$S3_DIR/o/bucket/$PG_MAJOR"
+  cp "$A"/0* "$S3_DIR/o/bucket/$PG_MAJOR/"
   as_archive one zst
+  pg_conf one "archive_command='ws-archive push --store $A --compress zst %p %f && ws-archive push $S3/$PG_MAJOR --compress lz4 %p %f'"
   wait_for_is $((all - 50)) rows one
   pg_stop one
   cp "$T/p/pg_wal/$seg" "$T/one/pg_wal/"
@@ -93,6 +99,11 @@ servers() {
   status_is 0 'the archive is whole across the switch' arc check
   like "$OUT" 'there 1 .*there 2 ' 'by both timelines'
   pg_stop two
+  standby three "restore_command='ws-archive get $S3/$PG_MAJOR %f %p'"
+  wait_for_is "$(rows one)" rows three
+  is "$(digest three)" "$(digest one)" 'so does one from a bucket'
+  status_is 0 'and it is whole, too' ws-archive check $S3/"$PG_MAJOR"
+  pg_stop three
   pg_stop one
   # One that is full of records.
   failures "$(arc list | awk '$4 == "none" { print $1 }' | sed -n 4p)"
