@@ -378,6 +378,8 @@ promotion() {
   status_is 3 'ensure from the old primary' ws-slot ensure ws --from "$(pg_conninfo src)" "$(pg_conninfo b)"
   like "$(last_line "$ERR")" 'reason=timeline_not_descendant$' 'is refused'
   is "$(of b ws restart_lsn)" "$before" 'and nothing moved'
+  status_is 3 'and the old primary as a host' ws-slot ensure ws --from "$(pg_conninfo a)" "$(pg_conninfo src)"
+  like "$(last_line "$ERR")" 'past the end of timeline 1.*reason=resume_past_fork$' 'is refused'
 }
 followed_by_b() { sql a "SELECT state FROM pg_stat_replication WHERE application_name = 'walreceiver'"; }
 b_is_at_a() { [ "$(of b ws restart_lsn)" = "$(of a ws restart_lsn)" ]; }
