@@ -37,8 +37,7 @@ load_dir(const char *dir, ws_tli tli, struct ws_history *h, struct ws_err *err)
 		tli = newest(&l);
 		ws_walnames_fini(&l);
 		if (!tli)
-			return ws_err_op(err, "history_missing", "%s: no history file and no segment there",
-			                 dir);
+			return ws_err_op(err, "history_missing", "%s: no history file and no segment there", dir);
 	}
 	*h = (struct ws_history){.tli = tli};
 	if (tli == 1)
@@ -64,8 +63,7 @@ load_file(const char *path, ws_tli tli, struct ws_history *h, struct ws_err *err
 		tli = named;
 	}
 	if (!tli)
-		return ws_err_usage(err, "%s: not the name of a history file, and no timeline is given",
-		                    path);
+		return ws_err_usage(err, "%s: not the name of a history file, and no timeline is given", path);
 	int rc = ws_walnames_history_read(path, tli, h, err);
 
 	if (rc == 0)
@@ -122,8 +120,8 @@ has_byte(const char *path, enum ws_seg_kind kind, uint64_t off, struct ws_err *e
 }
 
 int
-ws_histdir_segment(const char *dir, const struct ws_history *h, ws_lsn lsn, uint32_t segsize,
-                   char **path, struct ws_err *err)
+ws_histdir_segment(const char *dir, const struct ws_history *h, ws_lsn lsn, uint32_t segsize, char **path,
+                   struct ws_err *err)
 {
 	ws_lsn seg = ws_seg_start(lsn, segsize);
 	ws_tli owner = ws_history_tli_at(h, lsn);
@@ -162,51 +160,85 @@ is_there(const char *path, ws_tli tli, const void *p, size_t n, struct ws_err *e
 	int rc = ws_file_read(path, WS_HISTORY_MAX, &have, err);
 
 	if (rc == 1 && (have.len != n || (n && memcmp(have.data, p, n) != 0)))
-		rc = ws_err_op(err, "history_changed", "%s: not what the server gives for timeline %u", path,
-		               tli);
+		rc = ws_err_op(err, "history_changed", "%s: not what the server gives for timeline %u", path, tli);
 	ws_buf_free(&have);
 	return rc;
 }
 
+/* Writes, syncs and closes fd. */
 static int
-write_new(const char *path, const void *p, size_t n, bool sync, struct ws_err *err)
+fill(int fd, const char *path, const void *p, size_t n, bool sync, struct ws_err *err)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		return ws_err_missing(err, "%s: cannot create", path);
 	int rc = ws_write_all(fd, p, n, err, path);
 
 	if (rc == 0 && sync && fsync(fd) != 0)
 		rc = ws_err_sys(err, "%s: cannot fsync", path);
+	return rc;
+}
+
+/* A file without a name gets one: a kill before leaves nothing.  1 done, 0 where the file system cannot, or
+ * (errno EEXIST) another one was first; -1. */
+static int
+put_nameless(const char *dir, const char *path, const void *p, size_t n, bool sync, struct ws_err *err)
+{
+	char self[40];
+	int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600), rc;
+
+	if (fd < 0)
+		return errno == ENOSPC || errno == EACCES ? ws_err_sys(err, "%s: cannot create", path) : 0;
+	snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+	rc = fill(fd, path, p, n, sync, err);
+	if (rc == 0)
+		rc = linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
+	int e = errno;
+
 	close(fd);
+	errno = e;
+	return rc;
+}
+
+/* By way of a temporary name. */
+static int
+put_named(const char *path, const void *p, size_t n, bool sync, struct ws_err *err)
+{
+	char *tmp = ws_asprintf("%s.%ld.tmp", path, (long)getpid());
+	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), rc = 1;
+
+	if (fd < 0) {
+		rc = ws_err_missing(err, "%s: cannot create", tmp);
+		free(tmp);
+		return rc;
+	}
+	if (fill(fd, tmp, p, n, sync, err) != 0)
+		rc = -1;
+	close(fd);
+	/* link(2) fails where another one was first; rename would take its place. */
+	if (rc == 1 && link(tmp, path) != 0) {
+		if (errno == EEXIST)
+			rc = 0;
+		else if ((errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) || rename(tmp, path) != 0)
+			rc = ws_err_sys(err, "%s: cannot create", path);
+	}
+	unlink(tmp);
+	free(tmp);
 	return rc;
 }
 
 int
-ws_histdir_store(const char *dir, ws_tli tli, const void *p, size_t n, bool sync,
-                 struct ws_err *err)
+ws_histdir_store(const char *dir, ws_tli tli, const void *p, size_t n, bool sync, struct ws_err *err)
 {
 	char *path = ws_walnames_history_path(dir, tli);
-	char *tmp = ws_asprintf("%s.%ld.tmp", path, (long)getpid());
 	int rc = is_there(path, tli, p, n, err);
 
-	if (rc != 0)
-		goto out;
-	rc = write_new(tmp, p, n, sync, err);
-	/* link(2) fails where another one was first; rename would take its place. */
-	if (rc == 0 && link(tmp, path) != 0) {
-		if (errno == EEXIST)
+	if (rc == 0) {
+		rc = put_nameless(dir, path, p, n, sync, err);
+		if (rc == 0 && errno != EEXIST)
+			rc = put_named(path, p, n, sync, err);
+		if (rc == 0)
 			rc = is_there(path, tli, p, n, err);
-		else if ((errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) ||
-		         rename(tmp, path) != 0)
-			rc = ws_err_sys(err, "%s: cannot create", path);
+		if (rc >= 0 && sync)
+			rc = ws_fsync_path(dir, err);
 	}
-	unlink(tmp);
-	if (rc == 0 && sync)
-		rc = ws_fsync_path(dir, err);
-out:
-	free(tmp);
 	free(path);
 	return rc < 0 ? -1 : 0;
 }

@@ -103,14 +103,14 @@ behind() {
   wait_for -m 'the standbys' pg_replayed c "$(pg_lsn a)"
   pg_kill a
   pg_promote b
-  load b 500
+  load b 6000
   wait_for -m 'the cascade' pg_replayed c "$(pg_lsn b)"
   pg_stop b
   pg_promote c
   load c 500
-  for at in PQputCopyEnd: PQsendQuery:TIMELINE_HISTORY:1 PQsendQuery:TIMELINE_HISTORY:2 rename:00000002.history \
+  for at in PQputCopyEnd: PQsendQuery:TIMELINE_HISTORY:1 PQsendQuery:TIMELINE_HISTORY:2 linkat:00000002.history \
     PQsendQuery:"TIMELINE 2" pwrite:raw/00000002 pwrite:raw/00000002:2 rename:pos/received PQputCopyEnd: PQsendQuery:TIMELINE_HISTORY:2 \
-    rename:00000003.history PQsendQuery:"TIMELINE 3" pwrite:raw/00000003 rename:pos/received; do
+    linkat:00000003.history PQsendQuery:"TIMELINE 3" pwrite:raw/00000003 rename:pos/received; do
     LD_PRELOAD=$TOP/build/prog/dieat.so DIE_AT=$at bg rcv ws-receive --state "$T/st" -d "$(hosts a b c)" -S ws
     ok "killed at $at" wait_for -t 10 not_alive rcv || stop rcv
   done 2>/dev/null # bash reports each

@@ -1,6 +1,6 @@
 /* Kills the process at a certain call, for tests: a shared object for LD_PRELOAD.
  *   DIE_AT=FUNCTION:TEXT[:N]  at the Nth call (1) of FUNCTION whose argument has TEXT in it, before it is done
- * FUNCTION is PQsendQuery, PQputCopyEnd, rename (the new name) or pwrite (the file's name). */
+ * FUNCTION is PQsendQuery, PQputCopyEnd, rename or linkat (the new name) or pwrite (the file's name). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -69,6 +69,17 @@ rename(const char *from, const char *to)
 	at("rename", to);
 	memcpy(&real, &p, sizeof real);
 	return real(from, to);
+}
+
+int
+linkat(int at_from, const char *from, int at_to, const char *to, int flags)
+{
+	int (*real)(int, const char *, int, const char *, int);
+	void *p = next("linkat");
+
+	at("linkat", to);
+	memcpy(&real, &p, sizeof real);
+	return real(at_from, from, at_to, to, flags);
 }
 
 ssize_t
