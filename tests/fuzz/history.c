@@ -20,6 +20,25 @@ check_range(const struct ws_history *h, size_t i)
 		abort();
 }
 
+/* What is shown is a line each, without control characters. */
+static void
+check_shown(const struct ws_history *h, bool json)
+{
+	struct ws_buf b = {0};
+	size_t lines = 0;
+
+	ws_history_show(h, json, &b);
+	for (size_t i = 0; i < b.len; i++) {
+		lines += b.data[i] == '\n';
+		if ((b.data[i] < 0x20 && b.data[i] != '\n') || b.data[i] == 0x7f)
+			abort();
+	}
+	if (lines != h->n + 1)
+		abort();
+	ws_history_path(h, 1, UINT64_MAX, json, &b);
+	ws_buf_free(&b);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -34,6 +53,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (size_t i = 0; i <= h.n && i < 100; i++)
 		check_range(&h, i);
+	check_shown(&h, false);
+	check_shown(&h, true);
 	ws_history_fini(&h);
 	(void)sum;
 	return 0;

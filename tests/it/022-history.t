@@ -213,13 +213,19 @@ prove_all() {
   like "${ERR##*$'\n'}" 'reason=system_id_changed' 'is no proof'
 }
 
+locked() { ! flock -n "$1" true; }
+
 check() {
   status_is 0 'check: three real pg_wal' $H check "$T/a/pg_wal" "$T/b/pg_wal" "$T/c/pg_wal"
   is "$OUT" '' 'have nothing'
   # As the receiver of the old primary has it when the new one's history comes.
   status_is 0 'WAL of the old primary' timeout 60 ws-receive -q -n -D "$T/raw" -d "$(conn a)" -E "$ABANDONED"
   status_is 0 'which is on its own history' $H check "$T/raw"
-  status_is 0 'gets the history' $H fetch -q -d "$(conn b)" -D "$T/raw"
+  bg receive ws-receive -q -D "$T/raw" -d "$(conn a)"
+  wait_for -m 'the lock of ws-receive' locked "$T/raw/.lock"
+  status_is 0 'gets the history, while ws-receive is at work there' $H fetch -q -d "$(conn b)" -D "$T/raw"
+  ok 'which goes on' alive receive
+  stop receive
   run $H check "$T/raw"
   is "$STATUS" "$(lsn_ge "$(before "$ABANDONED" 1048576)" "$F1" && echo 3)" 'and is past the fork'
   like "$OUT" "$T/raw/0000000100000000000000[0-9A-F]*(.partial)?: on no path: timeline 1 ends at $(padded "$F1") reason=wal_off_path" 'by segments'
