@@ -46,15 +46,24 @@ put_line(const struct ensure *e, const struct peer *p, struct ws_buf *out)
 	ws_slot_put_end(&l);
 }
 
-/* A line when something has changed since the last one; the target's and the replay's position
- * alone are no change. */
+/* What makes a line different from the last one: not the target's or the replay's position alone,
+ * nor that a slot which was made or moved is now left as it is. */
+static char *
+essence(const struct peer *p)
+{
+	const char *state = p->state ? p->state : "failed";
+
+	if (!strcmp(state, "created") || !strcmp(state, "recreated") || !strcmp(state, "moved"))
+		state = "kept";
+	return ws_asprintf("%s %s %s " WS_LSN_FMT, state, *p->err.reason ? p->err.reason : p->err.msg,
+					   p->slot.wal_status, WS_LSN_ARG(p->has ? p->slot.restart.lsn : 0));
+}
+
 static int
 say(const struct ensure *e, struct peer *p, struct ws_err *err)
 {
 	struct ws_buf out = {0};
-	char *now = ws_asprintf("%s %s %s " WS_LSN_FMT, p->state ? p->state : "",
-							*p->err.reason ? p->err.reason : p->err.msg, p->slot.wal_status,
-							WS_LSN_ARG(p->has ? p->slot.restart.lsn : 0));
+	char *now = essence(p);
 	int rc = 0;
 
 	if (!p->said || strcmp(p->said, now)) {

@@ -367,8 +367,8 @@ promotion() {
   ok 'b follows' wait_for_is streaming followed_by_b
   sql a "SELECT pg_replication_slot_advance('ws', pg_current_wal_flush_lsn())" >/dev/null
   ok "the keeper brings b's to a's" wait_for b_is_at_a
-  like "$(line_of a "$T/keeper.out")" 'state=primary .*timeline=2' 'and leaves a, now a primary, alone'
-  like "$(line_of b "$T/keeper.out")" 'state=moved .*timeline=2' 'b has moved on the new timeline'
+  ok 'and leaves a, now a primary, alone' wait_for keeper_says a 'state=primary .*timeline=2'
+  ok 'b has moved on the new timeline' wait_for keeper_says b 'state=moved .*timeline=2'
   stop keeper
   is "$STATUS" 0 'all is well'
   # The old primary comes back: its branch is not b's.
@@ -383,6 +383,7 @@ promotion() {
 }
 followed_by_b() { sql a "SELECT state FROM pg_stat_replication WHERE application_name = 'walreceiver'"; }
 b_is_at_a() { [ "$(of b ws restart_lsn)" = "$(of a ws restart_lsn)" ]; }
+keeper_says() { [[ $(line_of "$1" "$T/keeper.out") =~ $2 ]]; }
 kept_lines() { [ "$(wc -l <"$T/keeper.out")" -ge "$1" ]; }
 
 # Every option with a bad value, every command with a wrong operand or option.
