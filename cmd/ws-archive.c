@@ -26,7 +26,8 @@ enum {
 };
 
 static struct {
-	char *state, *store, *layout, *stanza, *archive_id, *compress, *format, *gate, *from, *timeline;
+	char *state, *store, *layout, *stanza, *archive_id, *compress, *format, *gate, *prefetch,
+		*spool, *from, *timeline;
 	char *endpoint, *region, *credentials, *profile, *cacert, *netrc;
 	char *connect_timeout, *timeout, *retry;
 	int dry_run, no_records, virtual_host;
@@ -40,6 +41,8 @@ static struct {
 	{                                                                                              \
 		name, 0, POPT_ARG_NONE, &opt.to, 0, help, NULL                                             \
 	}
+
+static struct ws_archive_opts archive;
 
 static const struct poptOption options[] = {
 	STRING("store", store, "archive: directory, file://, http[s]:// or s3://BUCKET/PREFIX", "URL"),
@@ -59,6 +62,8 @@ static const struct poptOption options[] = {
 	STRING("retry", retry, "time to wait for an outage to end (default: 60s)", "TIME"),
 	STRING("compress", compress, "push: none, gz, lz4 or zst, with :LEVEL (default: none)", "HOW"),
 	STRING("gate", gate, "get: only WAL below the gate of this state directory", "STATE"),
+	STRING("prefetch", prefetch, "get: fetch so many segments ahead into the spool", "N"),
+	STRING("spool", spool, "get: folder for them", "DIR"),
 	FLAG("no-verify", no_records, "get: do not look through a segment's records"),
 	STRING("timeline", timeline, "check: up to this timeline (default: the newest)", "TLI"),
 	STRING("from", from, "check: from this LSN or segment on (default: the oldest)", "START"),
@@ -76,29 +81,29 @@ seconds(const char *text, const char *option, double fallback, double *out, stru
 			   : ws_err_usage(err, "--%s: \"%s\" is no duration", option, text);
 }
 
-static struct ws_archive *
-open_archive(struct ws_err *err)
+static int
+archive_options(struct ws_archive_opts *o, struct ws_err *err)
 {
-	struct ws_archive_opts o = {.store = opt.store,
-								.stanza = opt.stanza,
-								.archive_id = opt.archive_id,
-								.endpoint = opt.endpoint,
-								.region = opt.region,
-								.credentials = opt.credentials,
-								.profile = opt.profile,
-								.virtual_host = opt.virtual_host,
-								.cacert = opt.cacert,
-								.netrc = opt.netrc};
-
+	*o = (struct ws_archive_opts){.store = opt.store,
+								  .stanza = opt.stanza,
+								  .archive_id = opt.archive_id,
+								  .endpoint = opt.endpoint,
+								  .region = opt.region,
+								  .credentials = opt.credentials,
+								  .profile = opt.profile,
+								  .virtual_host = opt.virtual_host,
+								  .cacert = opt.cacert,
+								  .netrc = opt.netrc};
 	if (!opt.store)
-		ws_err_usage(err, "--store is needed");
-	else if (opt.layout && ws_arclayout_parse(opt.layout, &o.layout) != 0)
-		ws_err_usage(err, "--layout is auto, plain, wal-g or pgbackrest, not \"%s\"", opt.layout);
-	else if (seconds(opt.connect_timeout, "connect-timeout", 10, &o.connect_timeout, err) == 0 &&
-			 seconds(opt.timeout, "timeout", 30, &o.timeout, err) == 0 &&
-			 seconds(opt.retry, "retry", 60, &o.retry, err) == 0)
-		return ws_archive_open(&o, err);
-	return NULL;
+		return ws_err_usage(err, "--store is needed");
+	if (opt.layout && ws_arclayout_parse(opt.layout, &o->layout) != 0)
+		return ws_err_usage(err, "--layout is auto, plain, wal-g or pgbackrest, not \"%s\"",
+							opt.layout);
+	return seconds(opt.connect_timeout, "connect-timeout", 10, &o->connect_timeout, err) == 0 &&
+				   seconds(opt.timeout, "timeout", 30, &o->timeout, err) == 0 &&
+				   seconds(opt.retry, "retry", 60, &o->retry, err) == 0
+			   ? 0
+			   : -1;
 }
 
 /* ---- push, get ---- */
@@ -189,16 +194,35 @@ below_gate(struct ws_archive *a, const char *name, uint64_t *system_id, struct w
 }
 
 static int
+spool_options(struct ws_arcspool *s, struct ws_err *err)
+{
+	char *end;
+
+	if (!opt.prefetch && !opt.spool)
+		return 0;
+	if (!opt.prefetch || !opt.spool)
+		return ws_err_usage(err, "--prefetch and --spool need each other");
+	s->ahead = (int)strtol(opt.prefetch, &end, 10);
+	if (*end || s->ahead < 1 || s->ahead > WS_ARCSPOOL_MAX)
+		return ws_err_usage(err, "--prefetch: 1 to %d, not \"%s\"", WS_ARCSPOOL_MAX, opt.prefetch);
+	return 0;
+}
+
+static int
 get(struct ws_archive *a, int n, const char **args, struct ws_err *err)
 {
 	struct ws_arcget_opts o = {.no_records = opt.no_records};
+	struct ws_arcspool spool = {.dir = opt.spool};
 	int rc = 1;
 
 	(void)n;
+	if (spool_options(&spool, err) != 0)
+		return -1;
 	if (opt.gate)
 		rc = below_gate(a, args[0], &o.system_id, err);
 	if (rc == 1)
-		rc = ws_archive_get(a, args[0], args[1], &o, err);
+		rc = spool.ahead ? ws_archive_get_ahead(a, &archive, args[0], args[1], &o, &spool, err)
+						 : ws_archive_get(a, args[0], args[1], &o, err);
 	if (rc == 0)
 		ws_debug("%s: %s does not have it", args[0], ws_archive_url(a));
 	return rc < 0 ? -1 : rc == 0;
@@ -299,7 +323,9 @@ run_command(int argc, const char **argv, struct ws_err *err)
 		return ws_err_usage(err, "%s wants %s", c->name, c->operands);
 	if (!c->run)
 		return prune(err);
-	struct ws_archive *a = open_archive(err);
+	if (archive_options(&archive, err) != 0)
+		return -1;
+	struct ws_archive *a = ws_archive_open(&archive, err);
 
 	if (!a)
 		return -1;

@@ -60,6 +60,19 @@ struct ws_arcget_opts {
 int ws_archive_get(struct ws_archive *a, const char *name, const char *path,
                    const struct ws_arcget_opts *o, struct ws_err *err);
 
+#define WS_ARCSPOOL_MAX 64
+struct ws_arcspool {
+	const char *dir; /* made when absent; of one archive */
+	int ahead;       /* segments to fetch ahead, 1 to WS_ARCSPOOL_MAX */
+};
+
+/* The same for who asks for one segment after the other: it is taken from the spool when it is
+ * there, and those that follow are fetched into it in the background, side by side, by processes that
+ * outlive this one.  archive: what a was opened with. */
+int ws_archive_get_ahead(struct ws_archive *a, const struct ws_archive_opts *archive, const char *name,
+                         const char *path, const struct ws_arcget_opts *o,
+                         const struct ws_arcspool *spool, struct ws_err *err);
+
 /* The history of tli: 1, 0 absent (*h then has no ancestors), -1. */
 int ws_archive_history(struct ws_archive *a, ws_tli tli, struct ws_history *h, struct ws_err *err);
 

@@ -38,6 +38,9 @@ switch() {
   wait_for -m "$seg archived" archived "$1" "$seg" || diag "$(tail -n 5 "$T/$1.err")"
 }
 
+# Nothing is fetched any more.
+spool_is_idle() { flock -n "$1/.lock" true; }
+
 servers() {
   local how seg fork ddl after all
   A=$T/a.$PG_MAJOR
@@ -99,11 +102,13 @@ servers() {
   status_is 0 'the archive is whole across the switch' arc check
   like "$OUT" 'there 1 .*there 2 ' 'by both timelines'
   pg_stop two
-  standby three "restore_command='ws-archive get $S3/$PG_MAJOR %f %p'"
+  standby three "restore_command='ws-archive get $S3/$PG_MAJOR --prefetch 4 --spool pg_wal/ahead %f %p'"
   wait_for_is "$(rows one)" rows three
   is "$(digest three)" "$(digest one)" 'so does one from a bucket'
   status_is 0 'and it is whole, too' ws-archive check $S3/"$PG_MAJOR"
   pg_stop three
+  wait_for spool_is_idle "$T/three/pg_wal/ahead"
+  cmp_is "$(find "$T/three/pg_wal/ahead" -name '0*' | wc -l)" -le 4 'which was fetched ahead, and no more than it should'
   pg_stop one
   # One that is full of records.
   failures "$(arc list | awk '$4 == "none" { print $1 }' | sed -n 4p)"

@@ -131,6 +131,68 @@ keys() {
     --store s3://bucket/x/ "$seg" "$T/got"
 }
 
+ahead() { find "$T/spool" -name '0*' -printf '%f\n' | sort | tr '\n' ' '; }
+spool_is_idle() { flock -n "$T/spool/.lock" true; }
+
+# Segments 0 to 5 are there.
+prefetch() {
+  local opts=(--prefetch 3 --spool "$T/spool" --timeout 500ms) want
+  want="${SEGS[1]} ${SEGS[2]} ${SEGS[3]} "
+  status_is 0 'a segment, with a look ahead' get "${opts[@]}" "${SEGS[0]}"
+  ok 'the next are fetched' wait_for_is "$want" ahead
+  wait_for spool_is_idle
+  : >"$S3_DIR/log"
+  touch "$T/spool/${SEGS[0]}" "$T/spool/${SEGS[0]}.wstmp" "$T/spool/000000020000000000000001"
+  status_is 0 'the next one' get "${opts[@]}" "${SEGS[1]}"
+  same_file "$T/got" "$A/${SEGS[1]}" 'is whole'
+  is "$(cat "$S3_DIR/log")" '' 'and asks the store nothing'
+  is "$(ahead)" "${SEGS[2]} ${SEGS[3]} " 'it is gone from the spool, and so is what nobody wants'
+  status_is 0 'the next one' get "${opts[@]}" "${SEGS[2]}"
+  want="${SEGS[3]} ${SEGS[4]} ${SEGS[5]} "
+  ok 'when half of them are used up it looks ahead again' wait_for_is "$want" ahead
+  wait_for spool_is_idle
+  status_is 0 'one from the middle' get "${opts[@]}" "${SEGS[4]}"
+  same_file "$T/got" "$A/${SEGS[4]}" 'is the right one'
+  wait_for spool_is_idle
+  is "$(ahead)" "${SEGS[5]} " 'and the store has no more'
+  status_is 1 'what is absent is absent' get "${opts[@]}" "${SEGS[4]%???}FFF"
+  rm -r "$T/spool"
+
+  # Left by a crash, and half an answer.
+  get "${opts[@]}" "${SEGS[0]}"
+  wait_for spool_is_idle
+  rm "$T/spool/${SEGS[1]}" "$T/spool/${SEGS[3]}"
+  head -c 5000 "$A/${SEGS[2]}" >"$T/spool/${SEGS[1]}.wstmp"
+  s3_rule garble 1 "GET /.*/${SEGS[1]}[.]gz"
+  : >"$S3_DIR/log"
+  get "${opts[@]}" "${SEGS[0]}"
+  wait_for grep -q "/${SEGS[1]}[.]gz" "$S3_DIR/log"
+  wait_for spool_is_idle
+  is "$(ahead)" "${SEGS[2]} ${SEGS[3]} " 'what is damaged does not get into the spool'
+  status_is 0 'it is fetched when it is asked for' get "${opts[@]}" "${SEGS[1]}"
+  same_file "$T/got" "$A/${SEGS[1]}" 'and whole then'
+  rm -r "$T/spool"
+
+  # A get waits for who is at it already, and does it itself when that comes to nothing.
+  s3_rule hang 3 "GET /bucket/x/(${SEGS[1]}|${SEGS[2]}|${SEGS[3]})"
+  : >"$S3_DIR/log"
+  get "${opts[@]}" "${SEGS[0]}"
+  wait_for_is 3 grep -c '^0 ' "$S3_DIR/log"
+  kill -KILL "$(cat "$T/spool/.lock")"
+  status_is 0 'the one ahead was killed' get "${opts[@]}" "${SEGS[1]}"
+  same_file "$T/got" "$A/${SEGS[1]}" 'the segment comes'
+  rm -f "$S3_DIR/rule"
+  wait_for spool_is_idle
+  stop s3
+  status_is 253 'a store that is not there is no absence' get --retry 0 "${opts[@]}" "${SEGS[5]}"
+  s3_again
+  status_is 126 "another archive's spool" ws-archive get --store "$A" "${opts[@]}" "${SEGS[1]}" "$T/got"
+  status_is 126 'no spool' get --prefetch 3 "${SEGS[1]}"
+  status_is 126 'no number' get --spool "$T/spool" "${SEGS[1]}"
+  status_is 126 'none' get --prefetch 0 --spool "$T/spool" "${SEGS[1]}"
+  status_is 126 'too many' get --prefetch 65 --spool "$T/spool" "${SEGS[1]}"
+}
+
 s3() {
   s3_start s3 -p 3
   R=$S3/x
@@ -138,6 +200,7 @@ s3() {
   # Without a code that says so it is no answer of S3.
   outages bucket/x 254
   signals
+  prefetch
   keys
   # Pages of three.
   is "$(arc list | cut -d' ' -f 1 | tr '\n' ' ')" "$(printf '%s ' "${SEGS[@]:0:6}" 00000002.history)" 'a listing of several pages'
