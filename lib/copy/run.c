@@ -58,21 +58,22 @@ wait_pos(struct copy *c, const char *name, ws_lsn lsn, struct ws_pos *p, struct 
 
 /* ---- before the first slot ---- */
 
-/* Where the consumer must begin to read WAL: at or below what it has been received when the slot is
- * asked for, which is below the consistent point; transactions open there have ended by then.  Pruning
+/* Where the consumer must begin to read WAL: at or below what has been received when the slot is asked
+ * for, which is below the consistent point; transactions open there have ended by then.  What is captured
+ * is a record's end, while what is received may end in the zeros behind a segment switch.  Pruning
  * counts every floor file: a first one, at the first capture, keeps it from going past the position that
  * is read here before that is a floor. */
 static int
-write_floor(struct copy *c, struct ws_pos c0, struct ws_err *err)
+write_floor(struct copy *c, struct ws_pos c0, const char *captured, struct ws_err *err)
 {
 	char *path = ws_asprintf("%s/pos/floor.%s", c->o->state, c->o->consumer), *pin = ws_asprintf("%s.pin", path);
-	struct ws_pos p, received;
+	struct ws_pos p, last;
 	int rc = ws_pos_read(path, &p, err);
 
 	if (rc == 0) {
 		rc = -1;
-		if (ws_pos_write(pin, c0, true, err) == 0 && wait_pos(c, "received", 1, &received, err) == 0)
-			rc = ws_pos_write(path, received.lsn > c0.lsn ? received : c0, true, err);
+		if (ws_pos_write(pin, c0, true, err) == 0 && wait_pos(c, captured, 1, &last, err) == 0)
+			rc = ws_pos_write(path, last.lsn > c0.lsn ? last : c0, true, err);
 	}
 	if (rc >= 0)
 		unlink(pin);
@@ -225,7 +226,7 @@ load(struct copy *c, struct ws_err *err)
 	dir = ws_asprintf("%s/consumer/%s/toast", c->o->state, c->o->consumer);
 	c->store = ws_toaststore_open(dir, id.system_id, c->o->db, err);
 	free(dir);
-	if (!c->store || write_floor(c, first, err) != 0)
+	if (!c->store || write_floor(c, first, name, err) != 0)
 		return -1;
 	c->started = ws_now_us();
 	for (int round = 0; round == 0 || c->redo.n; round++) {

@@ -22,7 +22,7 @@
 struct ws_gate {
 	char *dir, *state;
 	struct ws_cluster cluster;
-	ws_tli tli; /* that is read: the one that is served */
+	ws_tli tli; /* that is read */
 	struct followed *dbs;
 	size_t ndbs;
 	ws_lsn backup; /* pos/backup while nothing was captured; 0: not there */
@@ -201,8 +201,7 @@ look_at(struct ws_gate *g, const struct ws_rec *rec, struct ws_err *err)
 	return 0;
 }
 
-/* The descendant's copy of the fork's segment begins.  What lies below the fork was looked at, and lets
- * through. */
+/* The descendant's copy of the fork's segment begins, of which nothing may have been looked at yet. */
 static int
 switch_timeline(struct ws_gate *g, const struct ws_walchunk *c, struct ws_err *err)
 {
@@ -215,7 +214,8 @@ switch_timeline(struct ws_gate *g, const struct ws_walchunk *c, struct ws_err *e
 	ws_info("timeline %u from " WS_LSN_FMT, c->tli, WS_LSN_ARG(fork));
 	ws_walreader_seek(g->rd, c->lsn, from && from < fork ? from : fork);
 	g->tli = c->tli;
-	g->limit = fork;
+	if (g->limit > fork)
+		g->limit = fork;
 	return 0;
 }
 
@@ -307,21 +307,31 @@ ws_gate_limit(const struct ws_gate *g)
 	return g->limit;
 }
 
+static const struct ws_history *
+history(const struct ws_gate *g)
+{
+	return g->src ? ws_walsrc_history(g->src) : NULL;
+}
+
 ws_tli
 ws_gate_tli(const struct ws_gate *g)
 {
-	return g->tli;
+	const struct ws_history *h = history(g);
+
+	/* Reading may be ahead of what may be served, in the fork's segment. */
+	return h && ws_history_end(h, g->tli) ? ws_history_tli_at(h, g->limit) : g->tli;
 }
 
 ws_lsn
 ws_gate_end_of(const struct ws_gate *g, ws_tli tli, ws_tli *next)
 {
-	const struct ws_history *h = g->src ? ws_walsrc_history(g->src) : NULL;
+	const struct ws_history *h = history(g);
+	ws_tli served = ws_gate_tli(g);
 
-	*next = g->tli;
-	if (tli == g->tli)
+	*next = served;
+	if (tli == served)
 		return UINT64_MAX;
-	for (size_t i = 0; h && i < h->n && h->entries[i].tli < g->tli; i++)
+	for (size_t i = 0; h && i < h->n && h->entries[i].tli < served; i++)
 		if (h->entries[i].tli == tli) {
 			if (i + 1 < h->n)
 				*next = h->entries[i + 1].tli;
@@ -333,11 +343,10 @@ ws_gate_end_of(const struct ws_gate *g, ws_tli tli, ws_tli *next)
 ws_tli
 ws_gate_name_of(const struct ws_gate *g, ws_lsn lsn)
 {
-	const struct ws_history *h = g->src ? ws_walsrc_history(g->src) : NULL;
+	const struct ws_history *h = history(g);
 	ws_lsn last = ws_seg_start(lsn, g->cluster.segsize) + g->cluster.segsize - 1;
-	ws_tli tli = h ? ws_history_tli_at(h, last) : g->tli;
 
-	return tli < g->tli ? tli : g->tli;
+	return h && ws_history_end(h, g->tli) ? ws_history_tli_at(h, last) : g->tli;
 }
 
 ws_lsn

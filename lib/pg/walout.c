@@ -23,20 +23,29 @@ walout_close(struct client *c)
 	c->seg_fd = -1;
 }
 
+/* The segment that holds lsn.  The fork's is read under the descendant's name, which has the ancestor's
+ * bytes, too, and more of them when the ancestor's file was left before its end. */
+static int
+open_segment(struct walsend *w, ws_tli tli, ws_lsn lsn)
+{
+	ws_tli name = ws_gate_name_of(w->gate, lsn);
+	bool partial;
+	int fd = recvdir_open(w->o->dir, w->cluster.segsize, name, lsn, O_RDONLY, &partial);
+
+	if (fd < 0 && errno == ENOENT && name != tli)
+		fd = recvdir_open(w->o->dir, w->cluster.segsize, tli, lsn, O_RDONLY, &partial);
+	return fd;
+}
+
 static int
 open_at(struct walsend *w, struct client *c, struct ws_err *err)
 {
 	ws_lsn start = ws_seg_start(c->sent, w->cluster.segsize);
-	bool partial;
 
 	if (c->seg_fd >= 0 && c->seg_start == start)
 		return 1;
 	walout_close(c);
-	c->seg_fd = recvdir_open(w->o->dir, w->cluster.segsize, c->tli, c->sent, O_RDONLY, &partial);
-	/* The fork's segment has the ancestor's bytes, too. */
-	if (c->seg_fd < 0 && errno == ENOENT)
-		c->seg_fd = recvdir_open(w->o->dir, w->cluster.segsize, ws_gate_name_of(w->gate, c->sent), c->sent,
-								 O_RDONLY, &partial);
+	c->seg_fd = open_segment(w, c->tli, c->sent);
 	c->seg_start = start;
 	if (c->seg_fd >= 0)
 		return 1;
@@ -90,7 +99,8 @@ walout_send(struct walsend *w, struct client *c, struct ws_err *err)
 		got = pread(c->seg_fd, p + REPL_WAL_HDR, n, (off_t)(c->sent - c->seg_start));
 	while (got < 0 && errno == EINTR);
 	if (got != (ssize_t)n) {
-		/* Shorter than the gate saw it: the writer cut off what a crash tore. */
+		/* Shorter than the gate saw it: the writer cut off what a crash tore, or went on under the
+		 * descendant's name. */
 		c->out.len = mark - 1;
 		walout_close(c);
 		return got < 0 ? ws_err_sys(err, "%s: cannot read at " WS_LSN_FMT, w->o->dir,
@@ -113,7 +123,6 @@ const char *
 walout_can_start(struct walsend *w, ws_tli tli, ws_lsn lsn, char *msg, size_t n)
 {
 	char name[WS_WALNAME_MAX];
-	bool partial;
 	struct ws_err err;
 
 	ws_tli next;
@@ -145,10 +154,8 @@ walout_can_start(struct walsend *w, ws_tli tli, ws_lsn lsn, char *msg, size_t n)
 	}
 	if (lsn == w->end.lsn)
 		return NULL;
-	int fd = recvdir_open(w->o->dir, w->cluster.segsize, tli, lsn, O_RDONLY, &partial);
+	int fd = open_segment(w, tli, lsn);
 
-	if (fd < 0 && last != UINT64_MAX)
-		fd = recvdir_open(w->o->dir, w->cluster.segsize, ws_gate_name_of(w->gate, lsn), lsn, O_RDONLY, &partial);
 	if (fd >= 0) {
 		close(fd);
 		return NULL;

@@ -70,7 +70,7 @@ set_up() {
 tear_down() {
   local n
   ok 'it stops' pipe_stop
-  for n in a b c d e f; do ! alive $n || pg_stop $n; done
+  for n in a b s{1..9}; do ! alive $n || pg_stop $n; done
   ch 'DROP DATABASE app'
 }
 
@@ -121,6 +121,40 @@ candidate() {
 
 timeline_is() { [ "$(timeline_of "$1")" = "$2" ]; }
 
+# Promotions at random moments, one after another, always from the candidate, tools killed meanwhile.
+chain() {
+  local n=${WS_FAILOVERS:-2} i now=a kills=0 until tools=(receive filter walsend shadow catalog decode.main emit.main)
+  set_up
+  standby s1 a
+  ok 'set up' pipe_init_from "$(hosts s1)" a app || return
+  for ((i = 1; i <= n; i++)); do
+    start_load $now
+    until=$((SECONDS + 1 + RANDOM % 3))
+    while ((SECONDS < until)); do
+      proc_nap "0.$((RANDOM % 8 + 1))"
+      pipe_kill9 "${tools[RANDOM % ${#tools[@]}]}" && kills=$((kills + 1))
+    done
+    pg_kill $now
+    pg_promote s$i
+    end_load
+    now=s$i
+    ((i < n)) || break
+    # The next candidate, which knows all that we have when we go over to it.
+    standby s$((i + 1)) $now
+    pipe_drained $now "before candidate $((i + 1))" 120 || return
+    wait_for -m 'the candidate' pg_replayed s$((i + 1)) "$(pg_lsn $now)"
+    sed -i "s|^SOURCE=.*|SOURCE=$(hosts s$((i + 1)))|" "$S/walshadow.conf"
+    pipe_kill9 receive
+  done
+  start_load $now
+  proc_nap 1
+  pipe_kill9 decode.main
+  end_load
+  same_as $now "after $n promotions and $kills kills, seed $SEED"
+  is "$(timeline_of received)" $((n + 1)) 'on the last timeline'
+  tear_down
+}
+
 # pipe_init_from CONNINFO SERVER DATABASE: init from SERVER's address, then the source is CONNINFO.
 pipe_init_from() {
   local conninfo=$1
@@ -140,7 +174,7 @@ pipe_init_from() {
 
 failover() {
   local PART
-  for PART in ${WS_FAILOVER_PARTS:-candidate}; do
+  for PART in ${WS_FAILOVER_PARTS:-candidate chain}; do
     # shellcheck disable=SC2034 # tap.sh uses it
     TAP_PREFIX="[$PG_MAJOR] $PART: "
     "$PART"
