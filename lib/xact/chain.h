@@ -26,6 +26,7 @@ struct ws_chain_rel {
 	char kind;               /* relkind, of whichever exists */
 	char pers_before, pers_after;
 	ws_oid file_before, file_after;
+	bool same_types;         /* no column has another type at the commit than before */
 	const char *name;        /* for messages */
 };
 

@@ -103,7 +103,8 @@ by_at(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* A rewrite of an empty, permanent table by a transaction without rows changes nothing. */
+/* A rewrite of an empty, permanent table by a transaction without rows changes nothing; but columns of
+ * other types are easier made for a table that is replaced. */
 static bool
 changes_nothing(const struct walk *w, const struct ws_link *l)
 {
@@ -112,7 +113,7 @@ changes_nothing(const struct walk *w, const struct ws_link *l)
 
 	if (!w->in->no_rows || chain_rel_get((struct walk *)(uintptr_t)w, l->rel, &r, &ignored) != 0)
 		return false;
-	if (!r->h.before || r->h.pers_before != 'p')
+	if (!r->h.before || r->h.pers_before != 'p' || !r->h.same_types)
 		return false;
 	for (size_t i = 0; i < w->c->nbirths; i++)
 		if (w->c->births[i].unlogged)

@@ -185,6 +185,16 @@ ws_ddl_init(struct ws_ddl *g, struct ws_decoder *d, const struct ws_xactrec *x, 
 
 /* ---- the chain ---- */
 
+static bool
+same_types(const struct ws_rel *a, const struct ws_rel *b)
+{
+	for (int i = 0; i < a->natts && i < b->natts; i++)
+		if (!(b->attrs[i].flags & WS_ATT_DROPPED) &&
+		    (a->attrs[i].typid != b->attrs[i].typid || a->attrs[i].typmod != b->attrs[i].typmod))
+			return false;
+	return true;
+}
+
 static int
 chain_rel(void *arg, ws_oid oid, struct ws_chain_rel *out, struct ws_err *err)
 {
@@ -213,6 +223,7 @@ chain_rel(void *arg, ws_oid oid, struct ws_chain_rel *out, struct ws_err *err)
 		out->file_after = after->filenode;
 		out->pers_after = after->persistence;
 	}
+	out->same_types = before && after && same_types(before, after);
 	ws_rel_free(before);
 	ws_rel_free(after);
 	return any != NULL;

@@ -40,6 +40,18 @@ DO $$ BEGIN FOR i IN 1 .. 500 LOOP UPDATE s20.t SET n = i WHERE id = 114; END LO
 DO $$ BEGIN FOR i IN 1 .. 200 LOOP UPDATE s20.t SET n = i WHERE id = 115; COMMIT; END LOOP; END $$;
 DO $$ BEGIN FOR i IN 1 .. 100 LOOP DELETE FROM s20.t WHERE id = 116; INSERT INTO s20.t VALUES (116, 'round ' || i, i); COMMIT; END LOOP; END $$;
 DO $$ BEGIN FOR i IN 1 .. 51 LOOP UPDATE s20.t SET id = CASE id WHEN 117 THEN 7117 ELSE 117 END, n = i WHERE id IN (117, 7117); COMMIT; END LOOP; END $$;
+-- step: empty tables that are rewritten: one never had rows, one has none any more
+CREATE TABLE s20.never (id int PRIMARY KEY, x float8, y text);
+CREATE TABLE s20.gone (id int PRIMARY KEY, x float8, y text);
+INSERT INTO s20.gone SELECT g, g / 3.0, 'y' FROM generate_series(1, 10) g;
+DELETE FROM s20.gone;
+
+-- step: their columns become what no cast of the destination's values gives
+ALTER TABLE s20.never ALTER x TYPE text USING x::text;
+ALTER TABLE s20.gone ALTER x TYPE text USING x::text;
+INSERT INTO s20.never VALUES (1, 'one', 'y');
+INSERT INTO s20.gone VALUES (1, 'one', 'y');
+
 -- step: an empty table again, and filled
 DELETE FROM s20.c;
 -- step:
