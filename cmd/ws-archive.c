@@ -179,8 +179,9 @@ below_gate(struct ws_archive *a, const char *name, uint64_t *system_id, struct w
 			return rc;
 		need = h.n ? h.entries[h.n - 1].end : 0;
 		ws_history_fini(&h);
-	} else if (n.kind == WS_ARC_BACKUP) {
-		return 1;
+	} else if (n.kind == WS_ARC_BACKUP || n.kind == WS_ARC_PARTIAL) {
+		/* A label holds no WAL; recovery never asks for a partial segment. */
+		return n.kind == WS_ARC_BACKUP;
 	} else {
 		if (ws_arcname_segno(&n, c.segsize, &segno) != 0)
 			return ws_err_usage(err, "%s: not a segment of %u bytes", name, c.segsize);

@@ -229,13 +229,13 @@ gate() {
   captured "$after"
   status_is 0 'when it is captured it is' serve "$(name 1 "$i")"
   status_is 0 'and what follows, as far as raw/ goes' serve "$(name 1 $((fork - 1)))"
-  status_is 1 'but no partial segment' serve "$(name 1 "$fork").partial"
   status_is 1 'and no further' serve "$(name 2 "$fork")"
   status_is 1 'a history neither before its switch' serve 00000002.history
   arc get 00000002.history "$st/raw/00000002.history"
   arc get "$(name 2 "$fork")" "$st/raw/$(name 2 "$fork")"
   status_is 0 'behind it, it is' serve 00000002.history
   status_is 0 'and so is the segment of the fork' serve "$(name 2 "$fork")"
+  status_is 1 'but no partial one' serve "$(name 1 "$fork").partial"
   sed -i 's/^SYSTEM_ID=.*/SYSTEM_ID=7/' "$st/cluster"
   status_is 254 'the WAL of another cluster is not served' serve "$(name 1 "$i")"
   like "${ERR##*$'\n'}" 'reason=system_id_changed$' 'with the reason'
