@@ -14,7 +14,7 @@ hosts() {
 }
 
 # The names of the files in raw/, whatever they are.
-raw_files() { (cd "$T/st/raw" && ls -A | grep -v '^\.lock$' | sort | tr '\n' ' '); }
+raw_files() { (cd "$T/st/raw" && find . -type f ! -name .lock -printf '%P\n' | sort | tr '\n' ' '); }
 moved() { (cd "$T/st" && cat pos/received && raw_files); }
 
 # same_wal SERVER TLI DESC: what is there of that timeline is the server's, byte for byte up to its end, the
@@ -33,10 +33,10 @@ same_wal() {
 
 switch_of() { tail -n 1 "$T/st/raw/$1.history" | cut -f 2; }
 
-# primary [CONF...]: a primary a with a table and the slot, receiver state emptied.
+# A primary a with a table and the slot, receiver state emptied.
 primary() {
   pg_init a --wal-segsize=1
-  pg_conf a autovacuum=off wal_keep_size=256MB max_wal_size=4GB checkpoint_timeout=1h "$@"
+  pg_conf a autovacuum=off wal_keep_size=256MB max_wal_size=4GB checkpoint_timeout=1h
   pg_start a
   rm -rf "$T/st"
   sql a 'CREATE TABLE t (a int, b text)' "SELECT pg_create_physical_replication_slot('ws', true)" >/dev/null

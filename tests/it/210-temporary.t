@@ -45,7 +45,7 @@ temporary() {
   ch 'DROP DATABASE IF EXISTS app' 2>/dev/null
   pg_init src
   # Images of pages, too.
-  pg_conf src autovacuum=off max_connections=12 wal_compression=$( ((PG_MAJOR % 2)) && echo pglz || echo off)
+  pg_conf src autovacuum=off max_connections=12 wal_compression="$( ((PG_MAJOR % 2)) && echo pglz || echo off)"
   pg_start src
   sql src 'CREATE DATABASE app'
   sql src/app 'CREATE TABLE keep (id serial PRIMARY KEY, v text)' "CREATE TYPE mood AS ENUM ('a')"
