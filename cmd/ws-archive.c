@@ -162,7 +162,7 @@ below_gate(struct ws_archive *a, const char *name, uint64_t *system_id, struct w
 {
 	struct ws_cluster c;
 	struct ws_arcname n;
-	ws_lsn need, limit;
+	ws_lsn limit = 0;
 	uint64_t segno;
 	int rc = ws_cluster_read(opt.gate, &c, err);
 
@@ -171,27 +171,27 @@ below_gate(struct ws_archive *a, const char *name, uint64_t *system_id, struct w
 	if (rc < 0 || ws_arcname_parse(name, &n) != 0)
 		return rc < 0 ? -1 : ws_err_usage(err, "%s: not a name that an archive has", name);
 	*system_id = c.system_id;
+	/* A label holds no WAL; recovery never asks for a partial segment. */
+	if (n.kind == WS_ARC_BACKUP || n.kind == WS_ARC_PARTIAL)
+		return n.kind == WS_ARC_BACKUP;
 	if (n.kind == WS_ARC_HISTORY) {
 		struct ws_history h;
 
 		/* Who knows of a switch goes for what is behind it. */
 		if ((rc = ws_archive_history(a, n.tli, &h, err)) != 1)
 			return rc;
-		need = h.n ? h.entries[h.n - 1].end : 0;
+		rc = ws_gate_history(opt.gate, &h, &limit, err);
 		ws_history_fini(&h);
-	} else if (n.kind == WS_ARC_BACKUP || n.kind == WS_ARC_PARTIAL) {
-		/* A label holds no WAL; recovery never asks for a partial segment. */
-		return n.kind == WS_ARC_BACKUP;
+	} else if (ws_arcname_segno(&n, c.segsize, &segno) != 0) {
+		return ws_err_usage(err, "%s: not a segment of %u bytes", name, c.segsize);
 	} else {
-		if (ws_arcname_segno(&n, c.segsize, &segno) != 0)
-			return ws_err_usage(err, "%s: not a segment of %u bytes", name, c.segsize);
-		need = (segno + 1) * c.segsize;
+		rc = ws_gate_segment(opt.gate, c.segsize, n.tli, segno * c.segsize, &limit, err);
 	}
-	if (ws_gate_ask(opt.gate, need, &limit, err) != 0)
-		return -1;
-	if (limit < need)
+	if (rc == 0 && limit)
 		ws_info("%s: not served, the gate stands at " WS_LSN_FMT, name, WS_LSN_ARG(limit));
-	return limit >= need;
+	else if (rc == 0)
+		ws_info("%s: not served, not on the branch that raw/ follows", name);
+	return rc;
 }
 
 static int

@@ -9,6 +9,7 @@
 
 #include "ws/cluster.h"
 #include "ws/err.h"
+#include "ws/history.h"
 
 struct ws_gate;
 
@@ -40,5 +41,12 @@ ws_lsn ws_gate_held(const struct ws_gate *g);
  * served: it is the end of the boundary that holds, or how far raw/ was looked through, which is no
  * further than to need. */
 int ws_gate_ask(const char *state, ws_lsn need, ws_lsn *limit, struct ws_err *err);
+
+/* May the shadow have it, from an archive?  The segment of tli that starts there: when all of it is
+ * below the gate; a history: when its last switch is.  Only of the branch that raw/ follows.  1, 0 not
+ * (yet), -1; *limit: where the gate stands, 0 when the branch is another one or unknown. */
+int ws_gate_segment(const char *state, uint32_t segsize, ws_tli tli, ws_lsn start, ws_lsn *limit,
+                    struct ws_err *err);
+int ws_gate_history(const char *state, const struct ws_history *of, ws_lsn *limit, struct ws_err *err);
 
 #endif

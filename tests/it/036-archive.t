@@ -231,11 +231,21 @@ gate() {
   status_is 0 'and what follows, as far as raw/ goes' serve "$(name 1 $((fork - 1)))"
   status_is 1 'and no further' serve "$(name 2 "$fork")"
   status_is 1 'a history neither before its switch' serve 00000002.history
+  # As from a primary that went on alone past the fork: this says nothing of the other branch.
+  arc get --no-verify "$(name 1 "$fork").partial" "$st/raw/$(name 1 "$fork")"
+  captured "$(lsn_text $(((fork + 1) * MB)))"
+  status_is 0 'while raw/ follows the ancestor, its segments are served' serve "$(name 1 $((fork - 1)))"
+  status_is 1 "but not the descendant's" serve "$(name 2 "$fork")"
+  like "$ERR" 'not on the branch that raw/ follows' 'and the log says why'
+  status_is 1 'nor its history' serve 00000002.history
+  captured "$after"
   arc get 00000002.history "$st/raw/00000002.history"
   arc get "$(name 2 "$fork")" "$st/raw/$(name 2 "$fork")"
   status_is 0 'behind it, it is' serve 00000002.history
   status_is 0 'and so is the segment of the fork' serve "$(name 2 "$fork")"
-  status_is 1 'but no partial one' serve "$(name 1 "$fork").partial"
+  status_is 1 "not the ancestor's of the same place" serve "$(name 1 "$fork")"
+  like "$ERR" 'not on the branch' 'by the gate'
+  status_is 1 'and no partial one' serve "$(name 1 "$fork").partial"
   sed -i 's/^SYSTEM_ID=.*/SYSTEM_ID=7/' "$st/cluster"
   status_is 254 'the WAL of another cluster is not served' serve "$(name 1 "$i")"
   like "${ERR##*$'\n'}" 'reason=system_id_changed$' 'with the reason'
