@@ -67,13 +67,17 @@ static int
 write_floor(struct copy *c, struct ws_pos c0, const char *captured, struct ws_err *err)
 {
 	char *path = ws_asprintf("%s/pos/floor.%s", c->o->state, c->o->consumer), *pin = ws_asprintf("%s.pin", path);
-	struct ws_pos p, last;
+	struct ws_pos p, last, received;
 	int rc = ws_pos_read(path, &p, err);
 
 	if (rc == 0) {
 		rc = -1;
-		if (ws_pos_write(pin, c0, true, err) == 0 && wait_pos(c, captured, 1, &last, err) == 0)
+		if (ws_pos_write(pin, c0, true, err) == 0 && wait_pos(c, captured, 1, &last, err) == 0 &&
+		    wait_pos(c, "received", 1, &received, err) == 0) {
+			if (received.lsn < last.lsn)
+				last = received;
 			rc = ws_pos_write(path, last.lsn > c0.lsn ? last : c0, true, err);
+		}
 	}
 	if (rc >= 0)
 		unlink(pin);
