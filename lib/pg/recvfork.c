@@ -87,7 +87,7 @@ put_text(struct ws_buf *b, const char *key, const char *value)
 	ws_buf_putc(b, '"');
 }
 
-/* One line of STATE/log/timelines.log, which ws-wal(5) describes.  A disk that takes none is said. */
+/* One line of STATE/log/timelines.log, as ws-receive(1) says.  A disk that takes none is said. */
 static void
 note(struct receiver *r, const struct step *s, const struct ws_err *failure)
 {

@@ -112,7 +112,7 @@ behind() {
     PQsendQuery:"TIMELINE 2" pwrite:raw/00000002 pwrite:raw/00000002:2 rename:pos/received PQputCopyEnd: PQsendQuery:TIMELINE_HISTORY:2 \
     linkat:00000003.history PQsendQuery:"TIMELINE 3" pwrite:raw/00000003 rename:pos/received; do
     LD_PRELOAD=$TOP/build/prog/dieat.so DIE_AT=$at bg rcv ws-receive --state "$T/st" -d "$(hosts a b c)" -S ws
-    ok "killed at $at" wait_for -t 10 not_alive rcv || stop rcv
+    ok "killed at $at" wait_for -t 60 not_alive rcv || stop rcv
   done 2>/dev/null # bash reports each
   receive "$(hosts a b c)"
   ok 'two timelines are walked' wait_for received_from c

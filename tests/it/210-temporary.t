@@ -18,7 +18,7 @@ metric_now() {
 captured_only() {
   counted() { [ "$(boundaries) $(passed)" = "$((ALL + $2)) $((PASSED + $1))" ]; }
   pipe_drained src "$3" || return
-  wait_for -t 5 -m "$3" counted "$1" "$2" && pass "$3" ||
+  wait_for -t 30 -m "$3" counted "$1" "$2" && pass "$3" ||
     fail "$3" "boundaries: $(($(boundaries) - ALL)), of which temporary: $(($(passed) - PASSED)), wanted: $2 $1"
   ALL=$(boundaries) PASSED=$(passed)
 }

@@ -60,12 +60,12 @@ fork() {
   pos received "1 $floor"
   pos "captured.$db" "1 $floor"
   bg catalog ws-catalog capture --state "$S" --shadow "host=$T/none" --metrics "$S/catalog.prom"
-  ok 'it passes temporary relations past the fork' wait_for -t 20 passed_some
+  ok 'it passes temporary relations past the fork' wait_for -t 60 passed_some
   ok 'without moving' lsn_ge "$floor" "$(pos_lsn "$S/pos/captured.$db")"
   cp "$T/b/pg_wal/00000002.history" "$S/raw/"
   head -c $(($(lsn_num "$end") & 16777215)) "$T/b/pg_wal/$seg" >"$S/raw/$seg.partial"
   pos received "2 $end"
-  ok 'it goes over to the descendant' wait_for -t 20 log_has catalog 'timeline 2 from'
+  ok 'it goes over to the descendant' wait_for -t 60 log_has catalog 'timeline 2 from'
   ok 'to the table that was made there' wait_for -t 60 found_other || diag "$(where)"
   proc_nap 0.5
   ok 'which is not passed' lsn_ge "$switch" "$(pos_lsn "$S/pos/captured.$db")"

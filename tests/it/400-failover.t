@@ -105,14 +105,14 @@ candidate() {
   end_load
   kill9 open
   start_load b
-  ok 'the promotion is followed' wait_for -t 30 timeline_is received 2
+  ok 'the promotion is followed' wait_for -t 60 timeline_is received 2
   proc_nap 1
   sql b/app "COMMIT PREPARED 'over'" "ROLLBACK PREPARED 'gone'" 'CREATE TABLE after_it (id int PRIMARY KEY, v text)' \
     "INSERT INTO after_it SELECT g, 'new' FROM generate_series(1, 100) g" 'ALTER TABLE t ADD COLUMN later numeric(8, 2) DEFAULT 1.5' \
     "INSERT INTO t (v, later) VALUES ('with the new column', 2.25)"
   end_load
   same_as b 'after the promotion'
-  ok 'the floor has crossed the fork' wait_for -t 30 timeline_is floor.main 2
+  ok 'the floor has crossed the fork' wait_for -t 60 timeline_is floor.main 2
   is "$(ch "SELECT count() FROM app.public_t FINAL WHERE v = 'never committed'")" 0 'what was open is gone'
   is "$(cat "$S/raw/00000002.history")" "$(cat "$T/b/pg_wal/00000002.history")" 'the history is the file of the server'
   like "$(walshadow status)" 'received +[0-9A-F/]+ +2 .*shadow.replay +[0-9A-F/]+ +2 .*floor.main +[0-9A-F/]+ +2 .*last promotion +[^ ]+ switched: timeline 1 to 2 at ' 'status tells the timelines'
