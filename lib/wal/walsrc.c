@@ -165,6 +165,15 @@ ws_walsrc_history(const struct ws_walsrc *s)
 	return s->hist_known ? &s->hist : NULL;
 }
 
+ws_tli
+ws_walsrc_tli(const struct ws_walsrc *s, ws_tli name, ws_lsn end)
+{
+	ws_tli tli = s->hist_known && s->hist.n ? ws_history_tli_at(&s->hist, end - 1) : name;
+
+	/* Before the reader goes back for a switch that became known it is still in the ancestor's file. */
+	return tli < name ? tli : name;
+}
+
 bool
 ws_walsrc_cluster(const struct ws_walsrc *s, struct ws_cluster *c)
 {

@@ -199,6 +199,7 @@ records(struct ws_run *r, struct ws_err *err)
 			ver = ws_walreader_ver(r->reader);
 		if (r->o->end && rec.start >= r->o->end)
 			return 0;
+		rec.tli = ws_walsrc_tli(r->src, r->tli, rec.end);
 		rc = ws_decoder_record(r->dec, &rec, ver, err);
 		if (rc != 1)
 			return rc;

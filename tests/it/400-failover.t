@@ -121,6 +121,33 @@ candidate() {
 
 timeline_is() { [ "$(timeline_of "$1")" = "$2" ]; }
 
+# Positions right behind a switch, in a page that has the ancestor's timeline in its header.
+quiet() {
+  local switch
+  set_up
+  standby b a
+  ok 'set up' pipe_init_from "$(hosts b)" a app || return
+  sql a/app "INSERT INTO t (v) VALUES ('before')"
+  pipe_drained a 'before' || return
+  wait_for -m 'the standby' pg_replayed b "$(pg_lsn a)"
+  pg_kill a
+  pg_promote b
+  ok 'a promotion and nothing else' wait_for -t 60 timeline_is received 2
+  # Known from the start, the fork's segment is read under the descendant's name.
+  pipe_kill9 decode.main
+  sql b/app "INSERT INTO t (v) VALUES ('after')"
+  pipe_drained b 'after' || return
+  switch=$(tail -n 1 "$S/raw/00000002.history" | cut -f 2)
+  ok 'the floor is behind the switch' wait_for -t 60 floor_past "$switch"
+  is "$(timeline_of floor.main)" 2 'and on the new timeline'
+  pipe_kill9 decode.main
+  sql b/app "INSERT INTO t (v) VALUES ('again')"
+  same_as b 'restarted there'
+  tear_down
+}
+
+floor_past() { ! lsn_ge "$1" "$(pos_lsn "$S/pos/floor.main")"; }
+
 # Promotions at random moments, one after another, always from the candidate, tools killed meanwhile.
 chain() {
   local n=${WS_FAILOVERS:-2} i now=a kills=0 until tools=(receive filter walsend shadow catalog decode.main emit.main)
@@ -174,7 +201,7 @@ pipe_init_from() {
 
 failover() {
   local PART
-  for PART in ${WS_FAILOVER_PARTS:-candidate chain}; do
+  for PART in ${WS_FAILOVER_PARTS:-candidate quiet chain}; do
     # shellcheck disable=SC2034 # tap.sh uses it
     TAP_PREFIX="[$PG_MAJOR] $PART: "
     "$PART"
