@@ -148,7 +148,8 @@ quiet() {
 
 floor_past() { ! lsn_ge "$1" "$(pos_lsn "$S/pos/floor.main")"; }
 
-# Promotions at random moments, one after another, always from the candidate, tools killed meanwhile.
+# Promotions at random moments, one after another, always from the candidate, tools killed meanwhile:
+# WS_FAILOVER_PARTS=chain, WS_FAILOVERS of them.
 chain() {
   local n=${WS_FAILOVERS:-2} i now=a kills=0 until tools=(receive filter walsend shadow catalog decode.main emit.main)
   set_up
@@ -201,7 +202,7 @@ pipe_init_from() {
 
 failover() {
   local PART
-  for PART in ${WS_FAILOVER_PARTS:-candidate quiet chain}; do
+  for PART in ${WS_FAILOVER_PARTS:-candidate quiet}; do
     # shellcheck disable=SC2034 # tap.sh uses it
     TAP_PREFIX="[$PG_MAJOR] $PART: "
     "$PART"
