@@ -29,6 +29,8 @@ void ws_history_fini(struct ws_history *h);
 
 /* Timeline that holds byte lsn on this history (a switch belongs to the descendant). */
 ws_tli ws_history_tli_at(const struct ws_history *h, ws_lsn lsn);
+/* The timeline in the name of the segment that holds byte lsn: the newest that has bytes in it. */
+ws_tli ws_history_name_of(const struct ws_history *h, ws_lsn lsn, uint32_t segsize);
 /* End of tli's range: its switch, or an older one than the file has for it; UINT64_MAX for h->tli; 0
  * when tli is not on this history. */
 ws_lsn ws_history_end(const struct ws_history *h, ws_tli tli);

@@ -77,19 +77,6 @@ catq_bool(const PGresult *res, int row, int col)
 	return PQgetvalue(res, row, col)[0] == 't';
 }
 
-/* A value of a connection string, quoted. */
-static void
-put_quoted(struct ws_buf *b, const char *key, const char *value)
-{
-	ws_buf_printf(b, "%s='", key);
-	for (const char *p = value; *p; p++) {
-		if (*p == '\'' || *p == '\\')
-			ws_buf_putc(b, '\\');
-		ws_buf_putc(b, (uint8_t)*p);
-	}
-	ws_buf_puts(b, "' ");
-}
-
 char *
 catq_conninfo(const char *conninfo, const char *dbname, struct ws_err *err)
 {
@@ -103,9 +90,9 @@ catq_conninfo(const char *conninfo, const char *dbname, struct ws_err *err)
 	}
 	for (PQconninfoOption *o = opts; o && o->keyword; o++)
 		if (o->val && strcmp(o->keyword, "dbname"))
-			put_quoted(&b, o->keyword, o->val);
+			pg_put_parameter(&b, o->keyword, o->val);
 	PQconninfoFree(opts);
-	put_quoted(&b, "dbname", dbname);
+	pg_put_parameter(&b, "dbname", dbname);
 	return ws_buf_cstr(&b);
 }
 

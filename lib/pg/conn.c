@@ -11,6 +11,18 @@
 #define CONNECT_TIMEOUT_MS 60000
 #define RESULT_TIMEOUT_MS  60000
 
+void
+pg_put_parameter(struct ws_buf *b, const char *key, const char *value)
+{
+	ws_buf_printf(b, b->len ? " %s='" : "%s='", key);
+	for (; *value; value++) {
+		if (*value == '\'' || *value == '\\')
+			ws_buf_putc(b, '\\');
+		ws_buf_putc(b, (uint8_t)*value);
+	}
+	ws_buf_putc(b, '\'');
+}
+
 static bool
 is_config_state(const char *state)
 {

@@ -13,6 +13,8 @@ struct ws_pg {
 	bool unsent;
 };
 
+/* Appends KEY='VALUE' to a connection string. */
+void pg_put_parameter(struct ws_buf *b, const char *key, const char *value);
 /* Waits until the socket is readable (or writable too, with out), at most timeout_ms (< 0: without
  * limit).  1: ready, 0: timeout, -1: told to stop. */
 int pg_wait(struct ws_pg *c, bool out, int timeout_ms, struct ws_err *err);

@@ -335,7 +335,7 @@ ws_gate_end_of(const struct ws_gate *g, ws_tli tli, ws_tli *next)
 		if (h->entries[i].tli == tli) {
 			if (i + 1 < h->n)
 				*next = h->entries[i + 1].tli;
-			return h->entries[i].end;
+			return ws_history_end(h, tli);
 		}
 	return 0;
 }
@@ -344,9 +344,8 @@ ws_tli
 ws_gate_name_of(const struct ws_gate *g, ws_lsn lsn)
 {
 	const struct ws_history *h = history(g);
-	ws_lsn last = ws_seg_start(lsn, g->cluster.segsize) + g->cluster.segsize - 1;
 
-	return h && ws_history_end(h, g->tli) ? ws_history_tli_at(h, last) : g->tli;
+	return h && ws_history_end(h, g->tli) ? ws_history_name_of(h, lsn, g->cluster.segsize) : g->tli;
 }
 
 ws_lsn

@@ -14,21 +14,10 @@
 #include "receiver.h"
 #include "statepos.h"
 #include "ws/file.h"
-#include "ws/history.h"
+#include "ws/histfetch.h"
 #include "ws/lsn.h"
+#include "ws/text.h"
 #include "ws/tool.h"
-
-/* The server's history of tli, its bytes and what they say. */
-static int
-fetch(struct receiver *r, ws_tli tli, struct ws_buf *b, struct ws_history *h, struct ws_err *err)
-{
-	*h = (struct ws_history){.tli = tli};
-	if (tli == 1)
-		return 0;
-	if (ws_pg_history(r->c, tli, b, err) != 0)
-		return -1;
-	return ws_history_parse(tli, (const char *)b->data, b->len, h, err);
-}
 
 /* ---- what went out ---- */
 
@@ -73,20 +62,6 @@ struct step {
 	uint64_t abandoned;
 };
 
-static void
-put_text(struct ws_buf *b, const char *key, const char *value)
-{
-	ws_buf_printf(b, ",\"%s\":\"", key);
-	for (const unsigned char *p = (const unsigned char *)value; *p; p++)
-		if (*p == '"' || *p == '\\')
-			ws_buf_printf(b, "\\%c", *p);
-		else if (*p < 0x20)
-			ws_buf_printf(b, "\\u%04x", *p);
-		else
-			ws_buf_putc(b, *p);
-	ws_buf_putc(b, '"');
-}
-
 /* One line of STATE/log/timelines.log, as ws-receive(1) says.  A disk that takes none is said. */
 static void
 note(struct receiver *r, const struct step *s, const struct ws_err *failure)
@@ -104,11 +79,12 @@ note(struct receiver *r, const struct step *s, const struct ws_err *failure)
 				  "\",\"published_lsn\":\"" WS_LSN_FMT "\",\"abandoned_bytes\":%" PRIu64,
 				  at, failure ? "refused" : "switched", r->src.system_id, s->from.tli, s->to.tli, WS_LSN_ARG(s->to.lsn),
 				  WS_LSN_ARG(s->resume.lsn), WS_LSN_ARG(s->published.lsn), s->abandoned);
-	put_text(&b, "slot", r->o->slot ? r->o->slot : "");
-	put_text(&b, "history", "server");
+	ws_buf_puts(&b, ",\"slot\":");
+	ws_text_json(&b, r->o->slot ? r->o->slot : "");
+	ws_buf_puts(&b, ",\"history\":\"server\"");
 	if (failure) {
-		put_text(&b, "reason", failure->reason);
-		put_text(&b, "message", failure->msg);
+		ws_buf_printf(&b, ",\"reason\":\"%s\",\"message\":", failure->reason);
+		ws_text_json(&b, failure->msg);
 	}
 	ws_buf_puts(&b, "}\n");
 	char *dir = ws_asprintf("%s/log", r->o->state), *path = ws_asprintf("%s/timelines.log", dir);
@@ -156,7 +132,7 @@ receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err)
 	}
 	if (kept->tli == r->src.pos.tli)
 		return 0;
-	if (fetch(r, r->src.pos.tli, &b, &h, err) != 0)
+	if (ws_histfetch_get(r->c, r->src.pos.tli, &h, &b, err) != 0)
 		goto out;
 	ws_lsn end = ws_history_end(&h, kept->tli);
 
@@ -235,7 +211,7 @@ receiver_switch(struct receiver *r, struct ws_err *err)
 	if (rc != 0)
 		return rc;
 	rc = -1;
-	if (fetch(r, s.to.tli, &b, &h, err) != 0 || prove(r, &s, &h, err) != 0 ||
+	if (ws_histfetch_get(r->c, s.to.tli, &h, &b, err) != 0 || prove(r, &s, &h, err) != 0 ||
 		recvout_history(r->out, s.to.tli, b.data, b.len, err) != 0 ||
 		recvout_timeline_end(r->out, s.to.lsn, &s.abandoned, err) != 0)
 		goto out;
@@ -264,15 +240,14 @@ receiver_first(struct receiver *r, ws_lsn lsn, struct ws_pos *start, struct ws_e
 {
 	struct ws_buf b = {0};
 	struct ws_history h;
-	ws_lsn seg = ws_seg_start(lsn, r->src.segsize);
-	int rc = fetch(r, r->src.pos.tli, &b, &h, err);
+	int rc = ws_histfetch_get(r->c, r->src.pos.tli, &h, &b, err);
 
 	if (rc == 0) {
-		*start = (struct ws_pos){ws_history_tli_at(&h, seg + r->src.segsize - 1), seg};
+		*start = (struct ws_pos){ws_history_name_of(&h, lsn, r->src.segsize), ws_seg_start(lsn, r->src.segsize)};
 		if (start->tli != h.tli) {
 			b.len = 0;
 			ws_history_fini(&h);
-			rc = fetch(r, start->tli, &b, &h, err);
+			rc = ws_histfetch_get(r->c, start->tli, &h, &b, err);
 		}
 	}
 	if (rc == 0 && start->tli > 1)

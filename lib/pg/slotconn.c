@@ -14,18 +14,6 @@ is_conninfo(const char *s)
 	return strchr(s, '=') || !strncmp(s, "postgresql://", 13) || !strncmp(s, "postgres://", 11);
 }
 
-static void
-put_parameter(struct ws_buf *b, const char *key, const char *value)
-{
-	ws_buf_printf(b, b->len ? " %s='" : "%s='", key);
-	for (; *value; value++) {
-		if (*value == '\'' || *value == '\\')
-			ws_buf_putc(b, '\\');
-		ws_buf_putc(b, (uint8_t)*value);
-	}
-	ws_buf_putc(b, '\'');
-}
-
 /* All parameters that there are, with values or without.  Free by PQconninfoFree. */
 static PQconninfoOption *
 parse(const char *s, struct ws_err *err)
@@ -33,7 +21,7 @@ parse(const char *s, struct ws_err *err)
 	struct ws_buf b = {0};
 
 	if (s && !is_conninfo(s)) {
-		put_parameter(&b, "dbname", s);
+		pg_put_parameter(&b, "dbname", s);
 		s = ws_buf_cstr(&b);
 	}
 	/* libpq's own message could quote a part of a password. */
@@ -79,11 +67,11 @@ merge(const PQconninfoOption *base, const PQconninfoOption *over)
 			continue;
 		if (!v || !strcmp(base->keyword, "replication"))
 			continue;
-		put_parameter(&b, base->keyword, v);
+		pg_put_parameter(&b, base->keyword, v);
 		database |= !strcmp(base->keyword, "dbname");
 	}
 	if (!database)
-		put_parameter(&b, "dbname", "postgres");
+		pg_put_parameter(&b, "dbname", "postgres");
 	return ws_buf_cstr(&b);
 }
 
@@ -106,7 +94,7 @@ ws_slot_parameters(const char *host, const char *port, const char *user)
 
 	for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
 		if (given[i][1])
-			put_parameter(&b, given[i][0], given[i][1]);
+			pg_put_parameter(&b, given[i][0], given[i][1]);
 	return ws_buf_cstr(&b);
 }
 

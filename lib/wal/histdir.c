@@ -105,7 +105,7 @@ ws_histdir_segsize(const char *dir, uint32_t *segsize, struct ws_err *err)
 void
 ws_histdir_name(const struct ws_history *h, ws_lsn lsn, uint32_t segsize, char *name)
 {
-	ws_seg_name(name, ws_history_tli_at(h, ws_seg_start(lsn, segsize) + segsize - 1), lsn, segsize);
+	ws_seg_name(name, ws_history_name_of(h, lsn, segsize), lsn, segsize);
 }
 
 /* 1 the file has byte off, 0 not, -1.  A compressed one has all. */

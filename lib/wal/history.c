@@ -130,6 +130,12 @@ find(const struct ws_history *h, ws_tli tli, struct ws_history_range *r)
 	return 1;
 }
 
+ws_tli
+ws_history_name_of(const struct ws_history *h, ws_lsn lsn, uint32_t segsize)
+{
+	return ws_history_tli_at(h, ws_seg_start(lsn, segsize) + segsize - 1);
+}
+
 ws_lsn
 ws_history_end(const struct ws_history *h, ws_tli tli)
 {

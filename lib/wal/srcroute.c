@@ -68,7 +68,7 @@ ws_srcroute_choose(struct ws_walsrc *s, const struct ws_walnames *l, ws_tli from
 ws_tli
 ws_srcroute_tli(const struct ws_walsrc *s, ws_lsn seg)
 {
-	return ws_history_tli_at(&s->hist, seg + s->segsize - 1);
+	return ws_history_name_of(&s->hist, seg, s->segsize);
 }
 
 bool
