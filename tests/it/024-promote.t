@@ -7,11 +7,7 @@ receive() { bg rcv ws-receive --state "$T/st" -d "$1" -S ws -v "${@:2}"; }
 load() { sql "$1" "INSERT INTO t SELECT g, repeat('x', 100) FROM generate_series(1, $2) g"; }
 received_from() { pos_ge "$T/st/pos/received" "$(sql "$1" 'SELECT pg_current_wal_flush_lsn()')"; }
 tli_received() { local tli; read -r tli _ <"$T/st/pos/received" && echo "$tli"; }
-hosts() {
-  local n ports=''
-  for n; do ports+=,${PG_PORT[$n]}; done
-  echo "host=$(for n; do printf ',%s' "$T/s"; done | cut -c 2-) port=${ports#,} user=postgres target_session_attrs=primary"
-}
+hosts() { echo "$(pg_hosts "$@") target_session_attrs=primary"; }
 
 # The names of the files in raw/, whatever they are.
 raw_files() { (cd "$T/st/raw" && find . -type f ! -name .lock -printf '%P\n' | sort | tr '\n' ' '); }
@@ -42,13 +38,7 @@ primary() {
   sql a 'CREATE TABLE t (a int, b text)' "SELECT pg_create_physical_replication_slot('ws', true)" >/dev/null
 }
 
-# standby NAME [OF]: streaming, with the slot, caught up.
-standby() {
-  pg_standby "$1" "${2:-a}"
-  pg_start "$1"
-  sql "$1" "SELECT pg_create_physical_replication_slot('ws', true)" >/dev/null
-  wait_for -m "$1 to stream" pg_replayed "$1" "$(sql a 'SELECT pg_current_wal_flush_lsn()')"
-}
+standby() { pg_candidate "$1" "${2:-a}" ws; }
 
 # ---- what is followed ----
 
@@ -187,8 +177,8 @@ ahead() {
   pg_stop b
 }
 
-# Two standbys promoted at the same place; a server that knows nothing of us; slots.
-others() {
+# Two standbys and ws-receive have all of a primary, which is gone.
+siblings() {
   primary
   standby b
   standby c
@@ -199,6 +189,11 @@ others() {
   ok 'all of the primary' wait_for received_from a
   stop rcv
   pg_kill a
+}
+
+# Two standbys promoted at the same place; a server that knows nothing of us; slots.
+others() {
+  siblings
   pg_promote b
   pg_promote c
   load b 300
@@ -229,16 +224,7 @@ others() {
 
 # A timeline that was left before ours began: the ids of our way are 1 and 3.
 gap() {
-  primary
-  standby b
-  standby c
-  receive "$(pg_conninfo a)"
-  load a 1000
-  wait_for -m 'both' pg_replayed b "$(pg_lsn a)"
-  wait_for -m 'both' pg_replayed c "$(pg_lsn a)"
-  ok 'all of the primary' wait_for received_from a
-  stop rcv
-  pg_kill a
+  siblings
   pg_promote b
   pg_stop c
   # c saw that there is a timeline 2, and takes the next.

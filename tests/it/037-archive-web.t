@@ -2,6 +2,7 @@
 # ws-archive on S3 and HTTP: every failure of a server has its exit status, and none is absence.
 . "$(dirname "$0")/lib/it.sh"
 . "$IT_LIB/s3.sh"
+. "$IT_LIB/tls.sh"
 
 R= # options of the archive at hand
 # shellcheck disable=SC2086
@@ -257,25 +258,10 @@ passwords() {
   status_is 126 'one that is not there' get --netrc "$T/none" "${SEGS[0]}"
 }
 
-# cert NAME [ISSUER]: NAME.pem and NAME.key for localhost.
-cert() {
-  openssl req -newkey rsa:2048 -nodes -keyout "$1.key" -subj "/CN=$1" -out "$1.csr" 2>>openssl.err &&
-    if [ -n "${2:-}" ]; then
-      openssl x509 -req -in "$1.csr" -CA "$2.pem" -CAkey "$2.key" -CAcreateserial -days 2 -out "$1.pem" \
-        -extfile <(echo "subjectAltName=DNS:localhost") 2>>openssl.err
-    else
-      openssl x509 -req -in "$1.csr" -signkey "$1.key" -days 2 -out "$1.pem" \
-        -extfile <(echo 'basicConstraints=critical,CA:TRUE') 2>>openssl.err
-    fi
-}
-
 tls() {
-  cert ca && cert server ca && cert other || die 'openssl'
-  free_port
-  bg tls socat "OPENSSL-LISTEN:$PORT,bind=127.0.0.1,reuseaddr,fork,cert=server.pem,key=server.key,verify=0" \
-    "TCP:127.0.0.1:$S3_PORT"
-  wait_for -m 'the terminator' bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT" 2>/dev/null
-  R="--store s3://bucket/x --region test-1 --endpoint https://localhost:$PORT"
+  cert ca 'an authority' && cert server localhost ca && cert other 'another authority' || die 'openssl'
+  tls_start tls server "$S3_PORT"
+  R="--store s3://bucket/x --region test-1 --endpoint $TLS_URL"
   status_is 0 'S3 over TLS' get --cacert ca.pem "${SEGS[0]}"
   status_is 0 'push' arc push --cacert ca.pem "$A/${SEGS[0]}"
   status_is 254 'another authority' get --cacert other.pem "${SEGS[0]}"

@@ -3,6 +3,7 @@
 # several hosts, secrets from files and the environment, settings of each INSERT.
 . "$(dirname "$0")/lib/it.sh"
 . "$IT_LIB/chproxy.sh"
+. "$IT_LIB/tls.sh"
 
 mk() { { printf 'identity\t7000000000000000001\t5\tshop\n'; sed 's/  \+/\t/g'; } | mkchange; }
 
@@ -15,26 +16,7 @@ emit() {
 fresh() { ch 'DROP DATABASE IF EXISTS shop SYNC' && rm -rf "$T"/st.?; }
 arrived() { is "$(ch 'SELECT count() FROM shop.public_t FINAL' 2>/dev/null)" "$1" "$2"; }
 
-# cert NAME SUBJECT [ISSUER]: NAME.pem and NAME.key.
-cert() {
-  openssl req -newkey rsa:2048 -nodes -keyout "$1.key" -subj "/CN=$2" -out "$1.csr" 2>>openssl.err &&
-    if [ -n "${3:-}" ]; then
-      openssl x509 -req -in "$1.csr" -CA "$3.pem" -CAkey "$3.key" -CAcreateserial -days 2 -out "$1.pem" \
-        -extfile <(echo "subjectAltName=DNS:$2,IP:127.0.0.1") 2>>openssl.err
-    else
-      openssl x509 -req -in "$1.csr" -signkey "$1.key" -days 2 -out "$1.pem" \
-        -extfile <(echo 'basicConstraints=critical,CA:TRUE') 2>>openssl.err
-    fi
-}
-
-# tls NAME CERT [SOCAT OPTION]: a terminator in front of the server; TLS_URL.
-tls() {
-  free_port
-  TLS_URL=https://localhost:$PORT
-  bg "$1" socat "OPENSSL-LISTEN:$PORT,bind=127.0.0.1,reuseaddr,fork,cert=$2.pem,key=$2.key${3:-,verify=0}" \
-    "TCP:127.0.0.1:${CH_URL##*:}"
-  wait_for -m "the terminator $1" bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT" 2>/dev/null
-}
+tls() { tls_start "$1" "$2" "${CH_URL##*:}" "${3:-}"; }
 
 certificates() {
   cert ca 'walshadow test authority'

@@ -10,12 +10,6 @@ SEED=${WS_SEED:-$RANDOM}
 RANDOM=$SEED
 note "WS_SEED=$SEED"
 
-hosts() {
-  local n ports=''
-  for n; do ports+=,${PG_PORT[$n]}; done
-  echo "host=$(for n; do printf ',%s' "$T/s"; done | cut -c 2-) port=${ports#,} user=postgres"
-}
-
 # load SERVER NUMBER: small transactions until told to stop, or the server is gone.
 load() {
   local n=0
@@ -45,12 +39,7 @@ end_load() {
   wait "${LOADERS[@]}" 2>/dev/null
 }
 
-standby() {
-  pg_standby "$1" "$2"
-  pg_start "$1"
-  sql "$1" "SELECT pg_create_physical_replication_slot('walshadow', true)" >/dev/null
-  wait_for -m "$1 to stream" pg_replayed "$1" "$(sql "$2" 'SELECT pg_current_wal_flush_lsn()')"
-}
+standby() { pg_candidate "$1" "$2" walshadow; }
 
 set_up() {
   S=$T/state$PG_MAJOR.$PART
@@ -91,7 +80,7 @@ timeline_of() { local tli; read -r tli _ <"$S/pos/$1" && echo "$tli"; }
 candidate() {
   set_up
   standby b a
-  ok 'set up' pipe_init_from "$(hosts b)" a app || return
+  ok 'set up' init_from b || return
   start_load a
   bg open psql -Xqt "$(pg_conninfo a app)" -c BEGIN -c "INSERT INTO t (v) VALUES ('never committed')" -c 'SAVEPOINT s' \
     -c "UPDATE t SET v = 'never' WHERE id < 5" -c 'SELECT pg_advisory_lock(7)' -c 'SELECT pg_sleep(600)'
@@ -126,7 +115,7 @@ quiet() {
   local switch
   set_up
   standby b a
-  ok 'set up' pipe_init_from "$(hosts b)" a app || return
+  ok 'set up' init_from b || return
   sql a/app "INSERT INTO t (v) VALUES ('before')"
   pipe_drained a 'before' || return
   wait_for -m 'the standby' pg_replayed b "$(pg_lsn a)"
@@ -154,7 +143,7 @@ chain() {
   local n=${WS_FAILOVERS:-2} i now=a kills=0 until tools=(receive filter walsend shadow catalog decode.main emit.main)
   set_up
   standby s1 a
-  ok 'set up' pipe_init_from "$(hosts s1)" a app || return
+  ok 'set up' init_from s1 || return
   for ((i = 1; i <= n; i++)); do
     start_load $now
     until=$((SECONDS + 1 + RANDOM % 3))
@@ -171,7 +160,7 @@ chain() {
     standby s$((i + 1)) $now
     pipe_drained $now "before candidate $((i + 1))" 120 || return
     wait_for -m 'the candidate' pg_replayed s$((i + 1)) "$(pg_lsn $now)"
-    sed -i "s|^SOURCE=.*|SOURCE=$(hosts s$((i + 1)))|" "$S/walshadow.conf"
+    pipe_source "$(pg_hosts s$((i + 1)))"
     pipe_kill9 receive
   done
   start_load $now
@@ -183,21 +172,9 @@ chain() {
   tear_down
 }
 
-# pipe_init_from CONNINFO SERVER DATABASE: init from SERVER's address, then the source is CONNINFO.
-pipe_init_from() {
-  local conninfo=$1
-  export WALSHADOW_STATE=$S
-  pg_bin
-  mkdir -p "$S" && echo BACKOFF_MAX=1 >"$S/walshadow.conf"
-  walshadow init -d "$(pg_conninfo "$2")" --database "$3" --url "$CH_URL" --bindir "$PGBIN" >"$T/init.out" 2>"$T/init.err" || {
-    diag "init failed: $(tail -n 5 "$T/init.out" "$T/init.err")"
-    pipe_logs
-    return 1
-  }
-  pipe_pid_known
-  pipe_stop
-  echo "SOURCE=$conninfo" >>"$S/walshadow.conf"
-  pipe_start
+# init_from CANDIDATE: from the primary a; then the candidate is the source.
+init_from() {
+  pipe_init a/app && pipe_stop && pipe_source "$(pg_hosts "$1")" && pipe_start
 }
 
 failover() {

@@ -12,43 +12,14 @@
 #include "lib/store/archive.h"
 #include "lib/store/s3cred.h"
 #include "lib/store/s3xml.h"
+#include "tmpdir.h"
 #include "walmake.h"
 #include "ws/file.h"
 #include "ws/lsn.h"
 
 #define SEG (1u << 20)
 
-static char dir[64];
 static struct ws_err err;
-
-static int
-setup(void **state)
-{
-	(void)state;
-	strcpy(dir, "/tmp/ws-unit-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int
-teardown(void **state)
-{
-	char cmd[128];
-
-	(void)state;
-	snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
-	return system(cmd);
-}
-
-static char *
-path(const char *name)
-{
-	static char p[4][200];
-	static int i;
-
-	i = (i + 1) & 3;
-	snprintf(p[i], sizeof p[i], "%s/%s", dir, name);
-	return p[i];
-}
 
 /* ---- compression ---- */
 

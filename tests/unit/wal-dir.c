@@ -17,6 +17,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "tmpdir.h"
 #include "walmake.h"
 #include "ws/file.h"
 #include "ws/history.h"
@@ -26,34 +27,6 @@
 #define SEG  (1u << 20)
 #define BASE 0x500000ull
 
-static char dir[64];
-
-static int
-setup(void **state)
-{
-	(void)state;
-	strcpy(dir, "/tmp/ws-unit-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int
-teardown(void **state)
-{
-	char cmd[128];
-
-	(void)state;
-	snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
-	return system(cmd);
-}
-
-static char *
-path(const char *name)
-{
-	static char p[256];
-
-	snprintf(p, sizeof p, "%s/%s", dir, name);
-	return p;
-}
 
 static void
 make(struct walmake *m, uint64_t bytes)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "tmpdir.h"
 #include "walmake.h"
 #include "ws/file.h"
 #include "ws/histdir.h"
@@ -19,39 +20,12 @@
 
 #define SEG (1u << 20)
 
-static char dir[64], found[8192];
-
-static int
-setup(void **state)
-{
-	(void)state;
-	strcpy(dir, "/tmp/ws-unit-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int
-teardown(void **state)
-{
-	char cmd[128];
-
-	(void)state;
-	snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
-	return system(cmd);
-}
-
-static const char *
-in_dir(const char *name)
-{
-	static char p[256];
-
-	snprintf(p, sizeof p, "%s/%s", dir, name);
-	return p;
-}
+static char found[8192];
 
 static void
 put(const char *name, const void *p, size_t n)
 {
-	assert_int_equal(ws_file_replace(in_dir(name), p, n, 0600, false, NULL), 0);
+	assert_int_equal(ws_file_replace(path(name), p, n, 0600, false, NULL), 0);
 }
 
 static void
@@ -130,7 +104,7 @@ static void
 test_load(void **state)
 {
 	(void)state;
-	load_fails(in_dir("none"), 0, WS_EUSAGE, "");
+	load_fails(path("none"), 0, WS_EUSAGE, "");
 	load_fails(dir, 0, WS_EOPERATOR, "history_missing");
 	put_segment(1, 0x500000, "", SEG);
 	assert_int_equal(load(dir, 0, 0), 1);
@@ -140,11 +114,11 @@ test_load(void **state)
 	assert_int_equal(load(dir, 2, 1), 2);
 	assert_int_equal(load(dir, 1, 0), 1);
 	load_fails(dir, 3, WS_EOPERATOR, "history_missing");
-	assert_int_equal(load(in_dir("0000000A.history"), 0, 2), 10);
-	load_fails(in_dir("0000000A.history"), 2, WS_EUSAGE, "");
+	assert_int_equal(load(path("0000000A.history"), 0, 2), 10);
+	load_fails(path("0000000A.history"), 2, WS_EUSAGE, "");
 	put_text("copy", "1\t0/580000\tx\n");
-	load_fails(in_dir("copy"), 0, WS_EUSAGE, "");
-	assert_int_equal(load(in_dir("copy"), 4, 1), 4);
+	load_fails(path("copy"), 0, WS_EUSAGE, "");
+	assert_int_equal(load(path("copy"), 4, 1), 4);
 	/* The newest has segments only. */
 	put_segment(11, 0x700000, ".partial", 100);
 	load_fails(dir, 0, WS_EOPERATOR, "history_missing");
@@ -238,12 +212,12 @@ test_check_histories(void **state)
 	put_text("00000007.history", "1\t0/580000\tx\n3\t0/600000\tx\n6\t0/610000\tx\n");
 	assert_string_equal(check(dir),
 	                    "history_malformed 00000006.history: line 3: an ancestor's id is not below the timeline's own\n");
-	assert_string_equal(check(in_dir("00000007.history")), "");
+	assert_string_equal(check(path("00000007.history")), "");
 	put_text("00000006.history", "1\t0/580000\tx\nnews\n");
-	assert_string_equal(check(in_dir("00000006.history")),
+	assert_string_equal(check(path("00000006.history")),
 	                    "history_malformed 00000006.history: line 2: a numeric timeline id was expected\n");
-	unlink(in_dir("00000006.history"));
-	unlink(in_dir("00000007.history"));
+	unlink(path("00000006.history"));
+	unlink(path("00000007.history"));
 	/* Another switch, a line that is missing, one too many. */
 	put_text("00000008.history", "1\t0/580008\tx\n3\t0/600000\tx\n");
 	put_text("00000009.history", "3\t0/600000\tx\n");
@@ -253,9 +227,9 @@ test_check_histories(void **state)
 	    "history_conflict 00000008.history: timeline 1 ends at 0/00580008, by its ancestor's 00000003.history at 0/00580000\n"
 	    "history_conflict 00000009.history: lacks timeline 1, which its ancestor's 00000003.history has\n"
 	    "history_conflict 0000000A.history: has timeline 2, which its ancestor's 00000003.history lacks\n");
-	assert_string_equal(check(in_dir("0000000A.history")),
+	assert_string_equal(check(path("0000000A.history")),
 	                    "history_conflict 0000000A.history: has timeline 2, which its ancestor's 00000003.history lacks\n");
-	assert_string_equal(check(in_dir("00000005.history")), "");
+	assert_string_equal(check(path("00000005.history")), "");
 }
 
 static void
@@ -361,11 +335,11 @@ test_store(void **state)
 
 		ws_history_name(name, tli);
 		if (tli > 2)
-			unlink(in_dir(name));
+			unlink(path(name));
 	}
 	struct ws_buf b = {0};
 
-	assert_int_equal(ws_file_read(in_dir("00000002.history"), WS_HISTORY_MAX, &b, NULL), 1);
+	assert_int_equal(ws_file_read(path("00000002.history"), WS_HISTORY_MAX, &b, NULL), 1);
 	assert_int_equal(b.len, sizeof text[0]);
 	int which = b.data[0] == ' ';
 
@@ -375,7 +349,7 @@ test_store(void **state)
 	assert_int_equal(ws_histdir_store(dir, 2, text[which], 5, true, &err), -1);
 	assert_string_equal(err.reason, "history_changed");
 	assert_int_equal(ws_histdir_store(dir, 3, "", 0, true, &err), 0);
-	assert_int_equal(ws_histdir_store(in_dir("none"), 3, "", 0, true, &err), -1);
+	assert_int_equal(ws_histdir_store(path("none"), 3, "", 0, true, &err), -1);
 	assert_string_equal(err.reason, "path_missing");
 	/* Nothing else is left there. */
 	char cmd[256];

@@ -166,6 +166,23 @@ pg_standby() {
   touch "$T/$name/standby.signal"
 }
 
+# pg_candidate NAME OF SLOT: a standby that runs, has the slot, and has caught up.
+pg_candidate() {
+  pg_standby "$1" "$2"
+  pg_start "$1"
+  sql "$1" "SELECT pg_create_physical_replication_slot('$3', true)" >/dev/null
+  wait_for -m "$1 to stream" pg_replayed "$1" "$(sql "$2" "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_flush_lsn() END")"
+}
+
+# pg_hosts NAME...: a connection string with all of them.
+pg_hosts() {
+  local n hosts='' ports=''
+  for n; do
+    hosts+=,$T/s ports+=,${PG_PORT[$n]}
+  done
+  echo "host=${hosts#,} port=${ports#,} user=postgres"
+}
+
 # pg_upstream NAME OF: where the standby gets its WAL from; OF '' for nowhere.
 pg_upstream() {
   pg_conf "$1" "primary_conninfo='${2:+host=$T/s port=${PG_PORT[$2]} user=postgres application_name=$1}'"

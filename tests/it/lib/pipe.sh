@@ -5,7 +5,8 @@
 walshadow() { timeout --foreground -k 10 "${WS_IT_COMMAND_TIMEOUT:-300}" walshadow "$@"; }
 
 # pipe_init NAME[/DATABASE] [walshadow init OPTION...]: sets up state $S (default $T/state) for a
-# source started by pg_new and the last ch_start, and runs everything.
+# source started by pg_new and the last ch_start, and runs everything.  The database in the connection
+# string is another one, which must not matter.
 pipe_init() {
   local server=${1%%/*} db=postgres
   [[ $1 != */* ]] || db=${1#*/}
@@ -15,7 +16,7 @@ pipe_init() {
   pg_bin "${PG_MAJOR_OF[$server]}"
   # Tools that tests kill again and again come back soon.
   [ -e "$S/walshadow.conf" ] || { mkdir -p "$S" && echo BACKOFF_MAX=1 >"$S/walshadow.conf"; }
-  walshadow init -d "host=$T/s port=${PG_PORT[$server]} user=postgres" --database "$db" \
+  walshadow init -d "$(pg_conninfo "$server")" --database "$db" \
     --url "$CH_URL" --bindir "$PGBIN" "$@" >"$T/init.out" 2>"$T/init.err" || {
     diag "init failed: $(tail -n 5 "$T/init.out" "$T/init.err")"
     pipe_logs
@@ -28,6 +29,9 @@ pipe_init() {
 pipe_pid_known() {
   wait_for -t 10 -m 'the supervisor' test -s "$S/run/supervisor.pid"
 }
+
+# pipe_source CONNINFO: where ws-receive connects to when it starts next.
+pipe_source() { sed -i "s|^SOURCE=.*|SOURCE=$1|" "$S/walshadow.conf"; }
 
 pipe_start() { walshadow start 2>>"$T/start.err" && pipe_pid_known; }
 pipe_stop() { walshadow stop 2>>"$T/stop.err"; }
