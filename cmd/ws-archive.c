@@ -232,40 +232,25 @@ get(struct ws_archive *a, int n, const char **args, struct ws_err *err)
 /* ---- list, check ---- */
 
 static int
-json(bool *out, struct ws_err *err)
-{
-	*out = opt.format && !strcmp(opt.format, "json");
-	if (*out || !opt.format || !strcmp(opt.format, "text"))
-		return 0;
-	return ws_err_usage(err, "--format is text or json, not \"%s\"", opt.format);
-}
-
-static int
 list(struct ws_archive *a, int n, const char **args, struct ws_err *err)
 {
 	bool as_json;
 
 	(void)n;
 	(void)args;
-	return json(&as_json, err) == 0 ? ws_archive_list(a, stdout, as_json, err) : -1;
+	return ws_tool_format(opt.format, &as_json, err) == 0 ? ws_archive_list(a, stdout, as_json, err) : -1;
 }
 
 static int
 check(struct ws_archive *a, int n, const char **args, struct ws_err *err)
 {
 	struct ws_arccheck_opts o = {.from = opt.from};
-	char *end;
 
 	(void)n;
 	(void)args;
-	if (opt.timeline) {
-		unsigned long tli = strtoul(opt.timeline, &end, 10);
-
-		if (opt.timeline[0] < '1' || opt.timeline[0] > '9' || *end || tli > UINT32_MAX)
-			return ws_err_usage(err, "--timeline: \"%s\" is no timeline", opt.timeline);
-		o.tli = (ws_tli)tli;
-	}
-	return json(&o.json, err) == 0 ? ws_archive_check(a, &o, stdout, err) : -1;
+	if (opt.timeline && (*opt.timeline == '0' || ws_tli_parse(opt.timeline, &o.tli) != 0))
+		return ws_err_usage(err, "--timeline: \"%s\" is no timeline", opt.timeline);
+	return ws_tool_format(opt.format, &o.json, err) == 0 ? ws_archive_check(a, &o, stdout, err) : -1;
 }
 
 /* ---- prune ---- */

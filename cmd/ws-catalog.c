@@ -435,14 +435,13 @@ run(int argc, const char **argv, struct ws_err *err)
 {
 	bool capture = argc && !strcmp(argv[0], "capture");
 
-	if (format && strcmp(format, "text") && strcmp(format, "json"))
-		ws_err_usage(err, "--format is text or json");
+	if (ws_tool_format(format, &json, err) != 0)
+		;
 	else if (timeout && (ws_parse_seconds(timeout, &timeout_s) != 0 || timeout_s < 1))
 		ws_err_usage(err, "--timeout: not a time of at least a second: %s", timeout);
 	else if (capture && need_state(err) != 0)
 		;
 	else {
-		json = format && !strcmp(format, "json");
 		if (dispatch(argc, argv, err) == 0)
 			return WS_OK;
 	}

@@ -88,20 +88,6 @@ open_server(struct ws_pg_source *src, struct ws_err *err)
 }
 
 static int
-parse_tli(const char *s, ws_tli *tli)
-{
-	char *end;
-
-	errno = 0;
-	unsigned long v = strtoul(s, &end, 10);
-
-	if (*s < '0' || *s > '9' || *end || errno || v == 0 || v > UINT32_MAX)
-		return -1;
-	*tli = (ws_tli)v;
-	return 0;
-}
-
-static int
 fetch_to_stdout(struct ws_pg *c, ws_tli tli, struct ws_err *err)
 {
 	struct ws_buf b = {0};
@@ -127,7 +113,7 @@ cmd_fetch(int n, const char **args, struct ws_err *err)
 	int rc = 0;
 
 	for (int i = 0; i < n && rc == 0; i++)
-		if (parse_tli(args[i], &tlis[i]) != 0)
+		if (ws_tli_parse(args[i], &tlis[i]) != 0)
 			rc = ws_err_usage(err, "not a timeline: %s", args[i]);
 	if (rc == 0 && n > 1 && !opt.dir)
 		rc = ws_err_usage(err, "several history files need --directory");
@@ -357,11 +343,11 @@ parse_options(struct ws_err *err)
 {
 	char *end;
 
-	if (opt.format && strcmp(opt.format, "text") && strcmp(opt.format, "json"))
-		return ws_err_usage(err, "--format is text or json");
-	if (opt.timeline && parse_tli(opt.timeline, &timeline) != 0)
+	if (ws_tool_format(opt.format, &json, err) != 0)
+		return -1;
+	if (opt.timeline && ws_tli_parse(opt.timeline, &timeline) != 0)
 		return ws_err_usage(err, "--timeline: not a timeline: %s", opt.timeline);
-	if (opt.tli && parse_tli(opt.tli, &position_tli) != 0)
+	if (opt.tli && ws_tli_parse(opt.tli, &position_tli) != 0)
 		return ws_err_usage(err, "--tli: not a timeline: %s", opt.tli);
 	if (opt.lsn && (ws_lsn_parse(opt.lsn, &position) != 0 || !position))
 		return ws_err_usage(err, "--lsn: not a position: %s", opt.lsn);
@@ -381,7 +367,6 @@ parse_options(struct ws_err *err)
 	}
 	if (opt.password && opt.no_password)
 		return ws_err_usage(err, "--password and --no-password exclude each other");
-	json = opt.format && !strcmp(opt.format, "json");
 	return 0;
 }
 

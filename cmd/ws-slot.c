@@ -276,20 +276,12 @@ check_given(const struct command *cmd, struct ws_err *err)
 static int
 parse_values(struct ws_err *err)
 {
-	char *end;
-
-	if (format && strcmp(format, "text") && strcmp(format, "json"))
-		return ws_err_usage(err, "--format is text or json");
-	json = format && !strcmp(format, "json");
+	if (ws_tool_format(format, &json, err) != 0)
+		return -1;
 	if (lsn_text && (ws_lsn_parse(lsn_text, &lsn) != 0 || !lsn))
 		return ws_err_usage(err, "--lsn: not a position: %s", lsn_text);
-	if (tli_text) {
-		unsigned long v = strtoul(tli_text, &end, 10);
-
-		if (tli_text[0] < '0' || tli_text[0] > '9' || *end || !v || v > UINT32_MAX)
-			return ws_err_usage(err, "--tli: not a timeline: %s", tli_text);
-		tli = (ws_tli)v;
-	}
+	if (tli_text && ws_tli_parse(tli_text, &tli) != 0)
+		return ws_err_usage(err, "--tli: not a timeline: %s", tli_text);
 	if (follow_text && (ws_parse_seconds(follow_text, &follow) != 0 || follow < 0.1))
 		return ws_err_usage(err, "--follow: not a time of at least 0.1 seconds: %s", follow_text);
 	return 0;

@@ -1,7 +1,7 @@
 /* The way through an archive along a timeline's history: which file holds a position, and what is
  * missing.  Pure: names and histories in, names out.
  *
- * A reader that restores asks ws_arcpath_name for the file of the next segment and gets it.  When the
+ * A reader that restores asks ws_histdir_name for the file of the next segment and gets it.  When the
  * archive does not have it, ws_arcpath_required says what that means: before the fork's segment a
  * gap, else the end of the archive so far. */
 #ifndef WS_ARCPATH_H
@@ -12,9 +12,6 @@
 /* The timeline whose file holds segment number segno on history h: the newest one that has begun
  * by its end, so the fork's segment is the descendant's, and of several forks in one the last's. */
 ws_tli ws_arcpath_tli(const struct ws_history *h, uint64_t segno, uint32_t segsize);
-
-/* The name of the segment that holds byte lsn on history h; out has room for WS_WALNAME_MAX. */
-void ws_arcpath_name(char *out, const struct ws_history *h, ws_lsn lsn, uint32_t segsize);
 
 /* True when an archive that goes on past it must have it: the segment ends at or below the last
  * switch of h.  (The fork's own is complete only when the descendant has filled it.) */

@@ -31,6 +31,9 @@ ws_segno(ws_lsn lsn, uint32_t segsize)
 /* "X/X" of up to 8 hex digits each; the whole text must be one LSN. */
 int ws_lsn_parse(const char *s, ws_lsn *lsn);
 
+/* A timeline id in decimal, the whole text. */
+int ws_tli_parse(const char *s, ws_tli *tli);
+
 /* The name of the segment that holds byte lsn; out has room for WS_WALNAME_MAX. */
 void ws_seg_name(char *out, ws_tli tli, ws_lsn lsn, uint32_t segsize);
 

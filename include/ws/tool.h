@@ -32,6 +32,9 @@ struct ws_metrics *ws_tool_metrics(void);
 /* True when stderr is a terminal and -q was not given: progress may be shown. */
 bool ws_tool_progress(void);
 
+/* What --format says: text, also when it was not given, or json.  -1: neither. */
+int ws_tool_format(const char *format, bool *json, struct ws_err *err);
+
 /* Sizes like 512, 64kB, 16MB, 1GB (powers of 1024). */
 int ws_parse_size(const char *s, uint64_t *out);
 /* Seconds with fraction, or with unit ms, s, min, h. */

@@ -111,9 +111,12 @@ uint32_t ws_walsrc_segsize(const struct ws_walsrc *s);
 /* The history of the timeline that is read towards (NULL when none is known): after a chunk with a
  * new tli, ws_history_end(h, old tli) is the switch.  Valid until the next call. */
 const struct ws_history *ws_walsrc_history(const struct ws_walsrc *s);
-/* The timeline of a record that ends at `end` and came in a chunk of timeline `name`.  Not the page's: the
- * page in which a switch lies keeps the ancestor's. */
-ws_tli ws_walsrc_tli(const struct ws_walsrc *s, ws_tli name, ws_lsn end);
+/* ws_walreader_next for a reader that is fed with chunks of s, the last one of timeline tli: rec->tli is that
+ * of the record's place, not its page's (the page in which a switch lies keeps the ancestor's). */
+struct ws_walreader;
+struct ws_rec;
+int ws_walsrc_record(const struct ws_walsrc *s, ws_tli tli, struct ws_walreader *r, struct ws_rec *rec,
+                     struct ws_err *err);
 /* System identifier, major and segment size; false while nothing was read yet. */
 bool ws_walsrc_cluster(const struct ws_walsrc *s, struct ws_cluster *c);
 

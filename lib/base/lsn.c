@@ -1,4 +1,5 @@
 /* LSNs and the names of WAL files; see ws/lsn.h. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,20 @@ ws_lsn_parse(const char *s, ws_lsn *lsn)
 	if (a < 1 || a > 8 || b < 1 || b > 8 || hex_fixed(s, a, &hi) || hex_fixed(slash + 1, b, &lo))
 		return -1;
 	*lsn = hi << 32 | lo;
+	return 0;
+}
+
+int
+ws_tli_parse(const char *s, ws_tli *tli)
+{
+	char *end;
+
+	errno = 0;
+	unsigned long v = strtoul(s, &end, 10);
+
+	if (*s < '0' || *s > '9' || *end || errno || v == 0 || v > UINT32_MAX)
+		return -1;
+	*tli = (ws_tli)v;
 	return 0;
 }
 

@@ -74,6 +74,15 @@ ws_tool_progress(void)
 	return !quiet && isatty(STDERR_FILENO);
 }
 
+int
+ws_tool_format(const char *format, bool *json, struct ws_err *err)
+{
+	*json = format && !strcmp(format, "json");
+	if (*json || !format || !strcmp(format, "text"))
+		return 0;
+	return ws_err_usage(err, "--format is text or json, not \"%s\"", format);
+}
+
 uint64_t
 ws_now_us(void)
 {

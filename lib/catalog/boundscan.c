@@ -73,11 +73,9 @@ ws_boundary_scan_to(const char *wal, struct ws_pos start, ws_lsn stop, ws_lsn *r
 			rc = -1;
 			break;
 		}
-		while ((rc = ws_walreader_next(reader, &rec, err)) == 1) {
-			rec.tli = ws_walsrc_tli(src, ch.tli, rec.end);
+		while ((rc = ws_walsrc_record(src, ch.tli, reader, &rec, err)) == 1)
 			if ((rc = take(&rec, ws_walreader_ver(reader), each, arg, err)) != 0)
 				break;
-		}
 		if (rc < 0 && ws_walreader_clean_end(reader)) {
 			err->msg[0] = 0;
 			rc = 0;

@@ -37,9 +37,9 @@ find_snapshot(struct ws_walsrc *src, struct ws_pos from, ws_lsn limit, struct ws
 		begun = true;
 		if ((rc = ws_walreader_feed(rd, ch.lsn, ch.p, ch.n, err)) != 0)
 			break;
-		while ((rc = ws_walreader_next(rd, &rec, err)) == 1)
+		while ((rc = ws_walsrc_record(src, ch.tli, rd, &rec, err)) == 1)
 			if (rec.rmid == WS_RM_STANDBY && (rec.info & 0xF0) == RUNNING_XACTS && rec.end > from.lsn && rec.end <= limit)
-				*out = (struct ws_pos){ws_walsrc_tli(src, ch.tli, rec.end), rec.end};
+				*out = (struct ws_pos){rec.tli, rec.end};
 		if (rc != 0)
 			break;
 	}

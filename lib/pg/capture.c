@@ -442,11 +442,9 @@ read_chunk(struct tail *t, struct ws_err *err)
 	}
 	if (ws_walreader_feed(t->reader, ch.lsn, ch.p, ch.n, err) != 0)
 		return -1;
-	while ((rc = ws_walreader_next(t->reader, &rec, err)) == 1) {
-		rec.tli = ws_walsrc_tli(t->src, t->tli, rec.end);
+	while ((rc = ws_walsrc_record(t->src, t->tli, t->reader, &rec, err)) == 1)
 		if (take_record(t, &rec, err) != 0)
 			return -1;
-	}
 	note_end(t);
 	return rc < 0 ? -1 : 1;
 }

@@ -9,8 +9,8 @@
 
 #include "ws/arcname.h"
 #include "ws/arcpath.h"
-#include "ws/file.h"
 #include "ws/gate.h"
+#include "ws/histdir.h"
 #include "ws/lsn.h"
 #include "ws/mem.h"
 
@@ -41,24 +41,13 @@ newest(const char *raw, ws_tli *tli, struct ws_err *err)
 static int
 followed_history(const char *state, struct ws_history *h, struct ws_err *err)
 {
-	char *raw = ws_asprintf("%s/raw", state), name[WS_WALNAME_MAX], *path = NULL;
-	struct ws_buf b = {0};
+	char *raw = ws_asprintf("%s/raw", state);
 	ws_tli tli;
 	int rc = newest(raw, &tli, err);
 
 	*h = (struct ws_history){0};
-	if (rc == 0 && tli) {
-		ws_history_name(name, tli);
-		path = ws_asprintf("%s/%s", raw, name);
-		rc = ws_file_read(path, WS_HISTORY_MAX, &b, err);
-		/* Only timeline 1 has none. */
-		if (rc == 0 && tli > 1)
-			rc = ws_err_op(err, "history_missing", "%s is not there", path);
-		else if (rc >= 0)
-			rc = ws_history_parse(tli, (const char *)b.data, b.len, h, err) == 0 ? 1 : -1;
-	}
-	ws_buf_free(&b);
-	free(path);
+	if (rc == 0 && tli)
+		rc = ws_histdir_load(raw, tli, h, err) == 0 ? 1 : -1;
 	free(raw);
 	return rc;
 }

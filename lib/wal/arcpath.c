@@ -10,18 +10,7 @@
 ws_tli
 ws_arcpath_tli(const struct ws_history *h, uint64_t segno, uint32_t segsize)
 {
-	ws_tli tli = h->tli;
-
-	/* A timeline begins where the one before it ends. */
-	for (size_t i = h->n; i > 0 && segno < ws_segno(h->entries[i - 1].end, segsize); i--)
-		tli = h->entries[i - 1].tli;
-	return tli;
-}
-
-void
-ws_arcpath_name(char *out, const struct ws_history *h, ws_lsn lsn, uint32_t segsize)
-{
-	ws_seg_name(out, ws_arcpath_tli(h, ws_segno(lsn, segsize), segsize), lsn, segsize);
+	return ws_history_name_of(h, segno * segsize, segsize);
 }
 
 bool

@@ -12,6 +12,7 @@
 #include "ws/pos.h"
 #include "ws/tool.h"
 #include "ws/walpage.h"
+#include "ws/walread.h"
 
 #define POLL_MS      1000 /* with inotify nothing should be missed; look all the same */
 #define POLL_BLIND_MS  10 /* without it */
@@ -165,13 +166,19 @@ ws_walsrc_history(const struct ws_walsrc *s)
 	return s->hist_known ? &s->hist : NULL;
 }
 
-ws_tli
-ws_walsrc_tli(const struct ws_walsrc *s, ws_tli name, ws_lsn end)
+int
+ws_walsrc_record(const struct ws_walsrc *s, ws_tli tli, struct ws_walreader *r, struct ws_rec *rec,
+                 struct ws_err *err)
 {
-	ws_tli tli = s->hist_known && s->hist.n ? ws_history_tli_at(&s->hist, end - 1) : name;
+	int rc = ws_walreader_next(r, rec, err);
 
-	/* Before the reader goes back for a switch that became known it is still in the ancestor's file. */
-	return tli < name ? tli : name;
+	if (rc == 1) {
+		ws_tli at = s->hist_known && s->hist.n ? ws_history_tli_at(&s->hist, rec->end - 1) : tli;
+
+		/* Before the reader goes back for a switch that became known it is still in the ancestor's file. */
+		rec->tli = at < tli ? at : tli;
+	}
+	return rc;
 }
 
 bool

@@ -194,12 +194,11 @@ records(struct ws_run *r, struct ws_err *err)
 	struct ws_rec rec;
 	int rc;
 
-	while ((rc = ws_walreader_next(r->reader, &rec, err)) == 1) {
+	while ((rc = ws_walsrc_record(r->src, r->tli, r->reader, &rec, err)) == 1) {
 		if (!ver)
 			ver = ws_walreader_ver(r->reader);
 		if (r->o->end && rec.start >= r->o->end)
 			return 0;
-		rec.tli = ws_walsrc_tli(r->src, r->tli, rec.end);
 		rc = ws_decoder_record(r->dec, &rec, ver, err);
 		if (rc != 1)
 			return rc;

@@ -50,12 +50,7 @@ temporary() {
   sql src 'CREATE DATABASE app'
   sql src/app 'CREATE TABLE keep (id serial PRIMARY KEY, v text)' "CREATE TYPE mood AS ENUM ('a')"
   ok 'set up' pipe_init src/app || return
-  # The schema of a session's slot is made once, by a commit that names a schema: so in every slot.
-  for i in {1..11}; do bg "slot$i" psql -Xqt "$(pg_conninfo src app)" -c 'CREATE TEMP TABLE first (a int)' -c 'SELECT pg_sleep(600)'; done
-  wait_for_is 11 sql src/app "SELECT count(*) FROM pg_class WHERE relname = 'first'"
-  sql src/app 'CREATE TEMP TABLE twelfth (a int)'
-  sql src "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query ~ 'pg_sleep' AND pid <> pg_backend_pid()" >/dev/null
-  for i in {1..11}; do wait_for not_alive "slot$i"; done
+  pg_temp_schemas src/app
   pipe_drained src 'begin' || return
   proc_nap 1.2
   ALL=$(boundaries) PASSED=$(passed)

@@ -26,12 +26,7 @@ fork() {
   pg_conf a autovacuum=off max_connections=6
   pg_start a
   sql a 'CREATE TABLE t (id int PRIMARY KEY)'
-  # The schema of a session's slot is made once, by a commit that is no temporary relation's alone.
-  for i in {1..5}; do bg "slot$i" psql -Xqt "$(pg_conninfo a)" -c 'CREATE TEMP TABLE first (a int)' -c 'SELECT pg_sleep(600)'; done
-  wait_for_is 5 sql a "SELECT count(*) FROM pg_class WHERE relname = 'first'"
-  sql a 'CREATE TEMP TABLE sixth (a int)'
-  sql a "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query ~ 'pg_sleep' AND pid <> pg_backend_pid()" >/dev/null
-  for i in {1..5}; do wait_for not_alive "slot$i"; done
+  pg_temp_schemas a
   catfill "$S/catalog" "$(pg_conninfo a)" "$T/a/pg_wal" >"$T/catfill.log" 2>&1 || die "catfill: $(tail -n 1 "$T/catfill.log")"
   db=$(sql a "SELECT oid FROM pg_database WHERE datname = 'postgres'")
   printf 'DATABASE_OID=%s\nDATABASE=postgres\n' "$db" >"$S/consumer/x/config"

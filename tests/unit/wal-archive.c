@@ -7,6 +7,7 @@
 
 #include "ws/arcname.h"
 #include "ws/arcpath.h"
+#include "ws/histdir.h"
 #include "ws/lsn.h"
 
 #define SEG (1u << 20)
@@ -130,14 +131,14 @@ path(void **state)
 		assert_false(ws_arcpath_required(&alone, s, SEG));
 	}
 	/* The byte before the switch is in the descendant's file as well. */
-	ws_arcpath_name(name, &h, 5 * SEG + 50, SEG);
+	ws_histdir_name(&h, 5 * SEG + 50, SEG, name);
 	assert_string_equal(name, "000000030000000000000005");
-	ws_arcpath_name(name, &h, 9 * SEG - 1, SEG);
+	ws_histdir_name(&h, 9 * SEG - 1, SEG, name);
 	assert_string_equal(name, "000000030000000000000008");
-	ws_arcpath_name(name, &h, 9 * SEG, SEG);
+	ws_histdir_name(&h, 9 * SEG, SEG, name);
 	assert_string_equal(name, "000000060000000000000009");
 	/* Larger segments: everything is in the first one. */
-	ws_arcpath_name(name, &h, 5 * SEG, 16u << 20);
+	ws_histdir_name(&h, 5 * SEG, 16u << 20, name);
 	assert_string_equal(name, "000000060000000000000000");
 }
 

@@ -229,6 +229,15 @@ sql() {
   psql_bounded -XAtq -v ON_ERROR_STOP=1 -d "host=$T/s port=${PG_PORT[$name]} user=postgres dbname=$db" "${args[@]}"
 }
 
+# pg_temp_schemas NAME[/DATABASE]: the schemas of temporary relations, for every slot that a session may get.
+# Otherwise the first user of a slot makes them, by a commit that is no temporary relation's alone; and
+# which slot a session gets depends on who else is connected.
+pg_temp_schemas() {
+  local i made=''
+  for i in {0..60}; do made+="CREATE SCHEMA pg_temp_$i; CREATE SCHEMA pg_toast_temp_$i; "; done
+  sql "$1" 'SET allow_system_table_mods = on' "$made" || die 'the schemas of temporary relations'
+}
+
 # pgbench NAME[/DATABASE] OPTION...: in the foreground, output on stdout and stderr.
 pgbench() {
   local name=${1%%/*} db=postgres
