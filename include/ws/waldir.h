@@ -111,6 +111,8 @@ uint32_t ws_walsrc_segsize(const struct ws_walsrc *s);
 /* The history of the timeline that is read towards (NULL when none is known): after a chunk with a
  * new tli, ws_history_end(h, old tli) is the switch.  Valid until the next call. */
 const struct ws_history *ws_walsrc_history(const struct ws_walsrc *s);
+/* After a chunk c of another timeline than the one before, tli: where that one ends. */
+ws_lsn ws_walsrc_switch(const struct ws_walsrc *s, ws_tli tli, const struct ws_walchunk *c);
 /* ws_walreader_next for a reader that is fed with chunks of s, the last one of timeline tli: rec->tli is that
  * of the record's place, not its page's (the page in which a switch lies keeps the ancestor's). */
 struct ws_walreader;

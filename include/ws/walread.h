@@ -30,6 +30,11 @@ void ws_walreader_free(struct ws_walreader *r);
  * start inside a page is not allowed: feed from the page's start. */
 void ws_walreader_seek(struct ws_walreader *r, ws_lsn at, ws_lsn first);
 
+/* Another timeline's bytes come, from `at` on, a segment's start at or below the switch `fork`.  What was read
+ * up to the switch is the same there: it is left out, so that a record that goes on over `at` is not lost.
+ * What was read past the switch is forgotten; records that ended at or below it do not come again. */
+void ws_walreader_fork(struct ws_walreader *r, ws_lsn at, ws_lsn fork);
+
 /* Gives the next bytes, which follow those fed before; at is checked.  The bytes must stay valid
  * and unchanged until ws_walreader_next has returned 0.  -1 only on a wrong position. */
 int ws_walreader_feed(struct ws_walreader *r, ws_lsn at, const uint8_t *p, size_t n, struct ws_err *err);

@@ -60,15 +60,11 @@ ws_boundary_scan_to(const char *wal, struct ws_pos start, ws_lsn stop, ws_lsn *r
 	reader = ws_walreader_new(ws_walsrc_segsize(src), 0, 0);
 	while ((rc = ws_walsrc_next(src, &ch, err)) == 1) {
 		/* The fork's segment comes again under the descendant's name. */
-		if (ch.tli != tli) {
-			ws_lsn at = ws_walreader_end(reader);
-			const struct ws_history *h = ws_walsrc_history(src);
-
-			if (tli && h && ws_history_end(h, tli) && ws_history_end(h, tli) < at)
-				at = ws_history_end(h, tli);
-			ws_walreader_seek(reader, ch.lsn, at ? at : start.lsn > ch.lsn ? start.lsn : ch.lsn);
-			tli = ch.tli;
-		}
+		if (tli && ch.tli != tli)
+			ws_walreader_fork(reader, ch.lsn, ws_walsrc_switch(src, tli, &ch));
+		else if (!tli)
+			ws_walreader_seek(reader, ch.lsn, start.lsn > ch.lsn ? start.lsn : ch.lsn);
+		tli = ch.tli;
 		if (ws_walreader_feed(reader, ch.lsn, ch.p, ch.n, err) != 0) {
 			rc = -1;
 			break;

@@ -345,7 +345,7 @@ static int
 switch_timeline(struct tail *t, const struct ws_walchunk *ch, struct ws_err *err)
 {
 	const struct ws_history *h = ws_walsrc_history(t->src);
-	ws_lsn at = h ? ws_history_end(h, t->tli) : 0, from = ws_walreader_end(t->reader);
+	ws_lsn at = h ? ws_history_end(h, t->tli) : 0;
 
 	if (!at)
 		return ws_err_op(err, "timeline_unknown", "timeline %u does not come from timeline %u", ch->tli, t->tli);
@@ -356,10 +356,11 @@ switch_timeline(struct tail *t, const struct ws_walchunk *ch, struct ws_err *err
 			                 ": go back with ws-catalog rewind",
 			                 t->c->dbs[i].oid, WS_LSN_ARG(t->c->dbs[i].captured.lsn), ch->tli, t->tli,
 			                 WS_LSN_ARG(at));
-	if (!from)
-		from = lowest_captured(t->c);
 	ws_info("timeline %u from " WS_LSN_FMT, ch->tli, WS_LSN_ARG(at));
-	ws_walreader_seek(t->reader, ch->lsn, from < at ? from : at);
+	if (ws_walreader_ver(t->reader))
+		ws_walreader_fork(t->reader, ch->lsn, at);
+	else
+		ws_walreader_seek(t->reader, ch->lsn, lowest_captured(t->c));
 	t->tli = ch->tli;
 	t->nends = 0;
 	/* What the ancestor had above the fork has not happened. */

@@ -206,13 +206,13 @@ static int
 switch_timeline(struct ws_gate *g, const struct ws_walchunk *c, struct ws_err *err)
 {
 	const struct ws_history *h = ws_walsrc_history(g->src);
-	ws_lsn fork = h ? ws_history_end(h, g->tli) : 0, from = ws_walreader_end(g->rd);
+	ws_lsn fork = h ? ws_history_end(h, g->tli) : 0;
 
 	if (!fork)
 		return ws_err_op(err, "timeline_not_descendant", "%s: timeline %u does not come from timeline %u", g->dir,
 						 c->tli, g->tli);
 	ws_info("timeline %u from " WS_LSN_FMT, c->tli, WS_LSN_ARG(fork));
-	ws_walreader_seek(g->rd, c->lsn, from && from < fork ? from : fork);
+	ws_walreader_fork(g->rd, c->lsn, fork);
 	g->tli = c->tli;
 	if (g->limit > fork)
 		g->limit = fork;

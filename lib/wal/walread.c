@@ -36,6 +36,7 @@ struct ws_walreader {
 	bool synced;    /* a record boundary is known: a continuation must be ours */
 	bool have_prev; /* prev is the last record's start */
 	bool torn, clean_end;
+	bool again; /* bytes below lsn come once more, and are the same */
 	uint32_t segsize;
 	ws_tli tli; /* of the current page */
 	ws_lsn first, prev, last_end, skip_to;
@@ -80,12 +81,26 @@ ws_walreader_seek(struct ws_walreader *r, ws_lsn at, ws_lsn first)
 	r->lsn = at;
 	r->first = first;
 	r->state = PAGE;
-	r->synced = r->have_prev = r->torn = r->clean_end = false;
+	r->synced = r->have_prev = r->torn = r->clean_end = r->again = false;
 	r->tli = 0;
 	r->prev = r->last_end = r->skip_to = r->dropped = r->dropped_page = 0;
 	r->part.len = 0;
 	r->want = 0;
 	r->hdrlen = 0;
+}
+
+void
+ws_walreader_fork(struct ws_walreader *r, ws_lsn at, ws_lsn fork)
+{
+	ws_lsn done = r->last_end > r->first ? r->last_end : r->first, read = r->lsn + r->hdrlen;
+
+	if (done > fork)
+		done = fork;
+	if (r->state != FAILED && read <= fork)
+		r->again = read > at;
+	else if (done >= at)
+		ws_walreader_seek(r, at, done);
+	/* else what comes does not follow, as feeding it says: a record was not whole past its end */
 }
 
 int
@@ -96,6 +111,18 @@ ws_walreader_feed(struct ws_walreader *r, ws_lsn at, const uint8_t *p, size_t n,
 		                   WS_LSN_ARG(at));
 	ws_lsn want = r->lsn + r->hdrlen;
 
+	if (r->again && at < want) {
+		size_t skip = want - at < n ? (size_t)(want - at) : n;
+
+		p += skip;
+		n -= skip;
+		at += skip;
+		if (!n) {
+			r->p = r->end = p;
+			return 0;
+		}
+	}
+	r->again = false;
 	if (at != want)
 		return ws_err_temp(err, "WAL does not follow: " WS_LSN_FMT " after " WS_LSN_FMT,
 		                   WS_LSN_ARG(at), WS_LSN_ARG(want));

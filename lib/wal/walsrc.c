@@ -166,6 +166,15 @@ ws_walsrc_history(const struct ws_walsrc *s)
 	return s->hist_known ? &s->hist : NULL;
 }
 
+ws_lsn
+ws_walsrc_switch(const struct ws_walsrc *s, ws_tli tli, const struct ws_walchunk *c)
+{
+	ws_lsn end = s->hist_known ? ws_history_end(&s->hist, tli) : 0;
+
+	/* A stream may come without histories: it goes on from byte to byte. */
+	return end && end != UINT64_MAX ? end : c->lsn;
+}
+
 int
 ws_walsrc_record(const struct ws_walsrc *s, ws_tli tli, struct ws_walreader *r, struct ws_rec *rec,
                  struct ws_err *err)

@@ -297,7 +297,7 @@ switch_timeline(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *er
 	r->tli = c->tli;
 	if (ws_run_toast_route(r, err) != 0)
 		return -1;
-	ws_walreader_seek(r->reader, c->lsn, r->done.lsn);
+	ws_walreader_fork(r->reader, c->lsn, at);
 	return put(r, &ev, err);
 }
 
