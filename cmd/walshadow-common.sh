@@ -63,6 +63,12 @@ tool_options() {
   done
 }
 
+# What ws-receive follows holds a consumer back, unless its own key says otherwise; an empty one: not at all.
+hold_back_options() {
+  local value=${CONF[WS_DECODE_HOLD_BACK]-${CONF[WS_RECEIVE_HOLD_BACK]:-}}
+  [[ -z $value ]] || OPTS+=(--hold-back "$value")
+}
+
 # consumers: sets CONSUMERS to their names.  The supervisor asks often: without a process.
 consumers() {
   local file

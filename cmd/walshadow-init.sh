@@ -118,6 +118,7 @@ load_tables() {
   local copy emit status
   conf_of_consumer "$CONSUMER"
   tool_options ws-copy
+  hold_back_options
   copy=("${OPTS[@]}")
   [[ -z ${CONF[WS_EMIT_ROUTES]:-} ]] || copy+=(--routes "${CONF[WS_EMIT_ROUTES]}")
   [[ -z ${CONF[LOAD]:-} ]] || copy+=(--load "${CONF[LOAD]}")

@@ -91,6 +91,7 @@ consumer_run() {
   tool_options ws-decode
   # Whose TOAST values are kept follows the rules of ws-emit.
   [[ -z ${CONF[WS_EMIT_ROUTES]:-} || -n ${CONF[WS_DECODE_ROUTES]:-} ]] || OPTS+=(--routes "${CONF[WS_EMIT_ROUTES]}")
+  hold_back_options
   "$BIN/ws-decode" --consumer "$name" --metrics "$STATE/metrics/ws-decode.$name.prom" "${OPTS[@]}" \
     >&8 2>>"$STATE/log/decode.$name.log" 6<&- 8>&- &
   decode=$!

@@ -44,6 +44,8 @@ service_line() {
     ' "$STATE/run/ws-emit.${svc#consumer.}.status" 2>/dev/null
     [[ $(metric "ws-decode.${svc#consumer.}" walshadow_decode_oracle_available) != 0 ]] ||
       printf '%-18s    ws-decode: waiting for the oracle\n' ''
+    [[ $(metric "ws-decode.${svc#consumer.}" walshadow_decode_hold_waiting) != 1 ]] ||
+      printf '%-18s    ws-decode: waiting for a standby to have flushed what comes next\n' ''
   fi
   [[ $state == stopped* || $state == 'not started' || $state == paused || $state == running* && $restarts -eq 0 ]] && return
   local last
@@ -72,6 +74,11 @@ cmd_status() {
   printf '\n%-18s %-18s %8s %12s\n' position lsn timeline 'lag (bytes)'
   printf '%-18s %-18s %8s %12s\n' source "${source:-unreachable}" "$tli" ''
   position_line received "$source"
+  for name in "$STATE"/pos/hold.*; do
+    [[ $name != *.tmp && -e $name ]] || continue
+    position_line "${name##*/}" "$(pos_lsn received)" "  $(metric ws-receive walshadow_hold_standbys) of \
+$(metric ws-receive walshadow_hold_standbys_needed) standbys connected"
+  done
   for name in filtered shadow.replay; do position_line "$name" "$received"; done
   for name in "${CONSUMERS[@]}"; do
     conf_of_consumer "$name"

@@ -14,8 +14,9 @@
 #define CONFIG_MAX 65536u
 #define JOBS_MAX   64
 
-static char *state, *consumer, *conninfo, *routes_file, *load, *max_value, *toast;
+static char *state, *consumer, *conninfo, *routes_file, *load, *max_value, *toast, *hold_back;
 static int jobs = 2, oracle;
+static struct ws_hold hold;
 
 static const struct poptOption options[] = {
 	{"state", 0, POPT_ARG_STRING, &state, 0,
@@ -33,6 +34,8 @@ static const struct poptOption options[] = {
 	 "copy or none, for tables whose rule does not say (default: copy)", "MODE"},
 	{"toast", 0, POPT_ARG_STRING, &toast, 0,
 	 "copy or none: TOAST values for updates that keep them (default: copy)", "MODE"},
+	{"hold-back", 0, POPT_ARG_STRING, &hold_back, 0,
+	 "no rows of commits that these standbys have not flushed; \"\": any", "NAMES"},
 	POPT_TABLEEND};
 
 struct job {
@@ -111,6 +114,11 @@ check(struct job *j, struct ws_err *err)
 		return ws_err_usage(err, "--toast is copy or none");
 	j->o.no_toast = toast && !strcmp(toast, "none");
 	j->none = load && !strcmp(load, "none");
+	if (hold_back && *hold_back) {
+		if (ws_hold_parse("--hold-back", hold_back, &hold, err) != 0)
+			return -1;
+		j->o.hold = &hold;
+	}
 	uint64_t max = WS_VALUE_DEFAULT_MAX;
 
 	if (max_value && (ws_parse_size(max_value, &max) != 0 || max < 1024))
@@ -196,6 +204,7 @@ run(int argc, const char **argv, struct ws_err *err)
 		rc = ws_copy_run(&j.o, err);
 	ws_routes_free(j.routes);
 	free(j.dbname);
+	ws_hold_fini(&hold);
 	return rc == 0 ? WS_OK : err->status;
 }
 

@@ -16,8 +16,9 @@
 #define CONFIG_MAX 65536
 
 static char *state, *consumer, *catalog, *database, *dbname, *encoding, *format, *start, *end,
-	*memory, *max_value, *oracle, *scratch, *toast, *store, *routes_file;
+	*memory, *max_value, *oracle, *scratch, *toast, *store, *routes_file, *hold_back;
 static int trust_swaps, prepared;
+static struct ws_hold hold;
 
 static const struct poptOption options[] = {
 	{"state", 0, POPT_ARG_STRING, &state, 0, "state directory (default $WALSHADOW_STATE)", "DIR"},
@@ -46,6 +47,8 @@ static const struct poptOption options[] = {
 	 "at one that is not known: rule (default), stop or absent", "WHAT"},
 	{"routes", 0, POPT_ARG_STRING, &routes_file, 0,
 	 "table rules, ws-routes(5) (default: STATE/routes when it exists)", "FILE"},
+	{"hold-back", 0, POPT_ARG_STRING, &hold_back, 0,
+	 "live: nothing that these standbys have not flushed; \"\": none", "NAMES"},
 	{"prepared", 'P', POPT_ARG_NONE, &prepared, 0,
 	 "list the prepared transactions that are pending, and exit", NULL},
 	{"trust-swaps", 0, POPT_ARG_NONE, &trust_swaps, 0,
@@ -134,6 +137,11 @@ check_live(struct ws_decoding_opts *o, int argc, struct ws_err *err)
 	if (strchr(consumer, '/') || !*consumer)
 		return ws_err_usage(err, "--consumer: not a name: %s", consumer);
 	input = ws_asprintf("%s/raw", state);
+	if (hold_back && *hold_back) {
+		if (ws_hold_parse("--hold-back", hold_back, &hold, err) != 0)
+			return -1;
+		o->hold = &hold;
+	}
 	o->state = state;
 	o->consumer = consumer;
 	o->inputs = &input;
@@ -159,6 +167,8 @@ check(struct ws_decoding_opts *o, int argc, const char **argv, struct ws_err *er
 		return -1;
 	if (consumer)
 		return check_live(o, argc, err);
+	if (hold_back)
+		return ws_err_usage(err, "--hold-back needs --consumer");
 	if (!argc)
 		return ws_err_usage(err, "nothing to decode: give WAL, or --consumer");
 	if (!o->db && !prepared)
@@ -245,6 +255,7 @@ run(int argc, const char **argv, struct ws_err *err)
 	int rc = (prepared ? ws_decoding_prepared : ws_decoding_run)(&o, err);
 
 	ws_routes_free(routes);
+	ws_hold_fini(&hold);
 	return rc == 0 ? WS_OK : err->status;
 }
 

@@ -11,7 +11,7 @@
 
 static struct {
 	char *state, *dir, *output, *conninfo, *host, *port, *user, *slot, *endpos, *startpos, *status,
-		*confirm, *raw_limit, *sync_interval;
+		*confirm, *raw_limit, *sync_interval, *hold_back;
 	int no_password, password, create, drop, if_not_exists, no_loop, synchronous, no_sync;
 } opt;
 
@@ -53,7 +53,11 @@ static const struct poptOption options[] = {
 	 "confirm the slot at received (default) or floor", "WHAT"},
 	{"raw-limit", 0, POPT_ARG_STRING, &opt.raw_limit, 0,
 	 "disconnect while consumers have not read SIZE of WAL", "SIZE"},
+	{"hold-back", 0, POPT_ARG_STRING, &opt.hold_back, 0,
+	 "keep in pos/ what these standbys have flushed, for ws-decode --hold-back", "NAMES"},
 	POPT_TABLEEND};
+
+static struct ws_hold hold;
 
 /* Numbers and words; what they need of each other. */
 static int
@@ -91,6 +95,11 @@ parse_options(struct ws_receive_opts *o, struct ws_err *err)
 		return ws_err_usage(err, "--synchronous and --no-sync exclude each other");
 	if (opt.password && opt.no_password)
 		return ws_err_usage(err, "--password and --no-password exclude each other");
+	if (opt.hold_back && (!o->state || opt.dir || opt.output))
+		return ws_err_usage(err, "--hold-back needs --state, and neither --directory nor --output");
+	if (opt.hold_back && ws_hold_parse("--hold-back", opt.hold_back, &hold, err) != 0)
+		return -1;
+	o->hold = opt.hold_back ? &hold : NULL;
 	o->confirm_floor = opt.confirm && !strcmp(opt.confirm, "floor");
 	if (!o->state && (o->confirm_floor || opt.raw_limit))
 		return ws_err_usage(err, "%s needs --state",
@@ -165,6 +174,7 @@ run(int argc, const char **argv, struct ws_err *err)
 	if (!opt.output)
 		o.dir = dir = opt.dir ? ws_strdup(opt.dir) : ws_asprintf("%s/raw", o.state);
 	rc = ws_receive_run(&o, err);
+	ws_hold_fini(&hold);
 	free(dir);
 	return rc;
 }

@@ -7,6 +7,7 @@
 #ifndef WS_COPY_H
 #define WS_COPY_H
 
+#include "ws/hold.h"
 #include "ws/shape.h"
 
 enum ws_copy_column {
@@ -26,6 +27,7 @@ struct ws_copy_opts {
 	int ntables;
 	bool oracle;           /* the stream has text of types that are not decoded: so has the load */
 	int out;               /* descriptor of the stream */
+	const struct ws_hold *hold; /* no snapshot that these standbys have not flushed; NULL: any */
 	bool no_toast;         /* TOAST values stay unknown to the consumer's store */
 	/* 1: the table is replicated (*rows: its rows are to be copied), 0 not, -1 error. */
 	int (*route)(void *arg, const struct ws_rel *rel, const struct ws_rel *root, bool *rows,

@@ -3,11 +3,13 @@
 #ifndef WS_DECODING_H
 #define WS_DECODING_H
 
+#include "ws/hold.h"
 #include "ws/xact.h"
 
 struct ws_decoding_opts {
 	/* live: a consumer of a state directory */
 	const char *state, *consumer; /* NULL: offline */
+	const struct ws_hold *hold;   /* nothing past what these standbys have flushed; NULL: no such limit */
 	/* offline */
 	const char *catalog; /* history; with a state its own */
 	const char *const *inputs;

@@ -4,6 +4,7 @@
 #ifndef WS_RECEIVE_H
 #define WS_RECEIVE_H
 
+#include "ws/hold.h"
 #include "ws/pgconn.h"
 
 struct ws_receive_opts {
@@ -11,6 +12,7 @@ struct ws_receive_opts {
 	const char *slot;       /* NULL: none */
 	const char *state;      /* state directory, or NULL */
 	const char *dir;        /* WAL directory; NULL: framed stream to stdout */
+	const struct ws_hold *hold; /* standbys whose position is kept in pos/; NULL: none */
 	bool confirm_floor;     /* confirm min(received, all floors) instead of received */
 	bool synchronous;       /* fsync and answer after every write */
 	bool no_sync, no_loop;

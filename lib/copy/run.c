@@ -56,6 +56,22 @@ wait_pos(struct copy *c, const char *name, ws_lsn lsn, struct ws_pos *p, struct 
 	return rc < 0 ? -1 : 0;
 }
 
+/* Rows of a snapshot are of commits up to its consistent point, which standbys may lack yet.  A position of
+ * an older timeline does not tell. */
+static int
+wait_hold(struct copy *c, struct ws_err *err)
+{
+	char *name = c->o->hold ? ws_asprintf("hold.%s", c->o->hold->label) : NULL;
+	struct ws_pos p;
+	int rc = 0;
+
+	while (name && (rc = wait_pos(c, name, c->snap.lsn, &p, err)) == 0 && p.tli != c->tli)
+		if ((rc = nap(err)) != 0)
+			break;
+	free(name);
+	return rc;
+}
+
 /* ---- before the first slot ---- */
 
 /* Where the consumer must begin to read WAL: at or below what has been received when the slot is asked
@@ -175,6 +191,8 @@ run_round(struct copy *c, int round, ws_lsn c0, const struct ws_c_identity *id, 
 		                 WS_LSN_ARG(c->snap.lsn), WS_LSN_ARG(c0));
 	if (rc == 0)
 		rc = wait_pos(c, name, c->snap.lsn, &p, err);
+	if (rc == 0)
+		rc = wait_hold(c, err);
 	if (rc == 0)
 		rc = copy_plan(c, round ? &only : NULL, err);
 	if (rc == 0 && round == 0)

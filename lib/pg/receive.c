@@ -38,10 +38,16 @@ open_output(struct receiver *r, struct ws_err *err)
 							  .synchronous = o->synchronous,
 							  .sync_interval = o->sync_interval};
 
-	if (!r->out && (o->state ? ws_cluster_claim(o->state, &c, err) : 0) == 0)
-		r->out = recvout_open(&ro, err);
+	int rc = 0;
+
+	if (!r->out) {
+		if ((o->state ? ws_cluster_claim(o->state, &c, err) : 0) == 0)
+			r->out = recvout_open(&ro, err);
+		/* Under the directory's lock: its positions are ours. */
+		rc = r->out ? recvhold_start(o->dir ? o->state : NULL, o->hold, &o->conn, &r->hold, err) : -1;
+	}
 	free(path);
-	return r->out ? 0 : -1;
+	return rc;
 }
 
 /* The same server as in the session before? */
@@ -171,6 +177,7 @@ begin_session(struct receiver *r, struct ws_pos *start, struct ws_err *err)
 			r->src.system_id, start->tli, WS_LSN_ARG(start->lsn), WS_LSN_ARG(kept),
 			r->o->slot ? " slot=" : "", r->o->slot ? r->o->slot : "");
 	recvout_begin(r->out, *start);
+	recvhold_session(r->hold, r->c, &r->src);
 	r->tli = start->tli;
 	r->pushed = r->checked = start->lsn;
 	r->reported = 0;
@@ -278,6 +285,7 @@ housekeeping(struct receiver *r, bool full, struct ws_err *err)
 	ws_lsn written, synced;
 
 	recvout_positions(r->out, &written, &synced);
+	recvhold_received(r->hold, synced);
 	if ((r->interval_us && now - r->last_status >= r->interval_us) ||
 		(r->o->synchronous && synced > r->reported))
 		if (receiver_status(r, err) != 0)
@@ -359,6 +367,7 @@ session(struct receiver *r, struct ws_err *err)
 		r->skip_previous = true;
 		rc = NO_PREVIOUS;
 	}
+	recvhold_session(r->hold, NULL, NULL);
 	ws_pg_close(r->c);
 	r->c = NULL;
 	if (rc < 0)
@@ -448,6 +457,7 @@ ws_receive_run(const struct ws_receive_opts *o, struct ws_err *err)
 	int status = run(&r, err);
 
 	receiver_metrics_update(&r);
+	recvhold_stop(r.hold);
 	if (recvout_close(r.out, status == WS_OK, CLOSE_TIMEOUT_MS, &cerr) != 0 && status == WS_OK) {
 		*err = cerr;
 		status = cerr.status;

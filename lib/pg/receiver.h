@@ -2,6 +2,7 @@
 #ifndef WS_PG_RECEIVER_H
 #define WS_PG_RECEIVER_H
 
+#include "recvhold.h"
 #include "recvout.h"
 #include "ws/receive.h"
 
@@ -22,6 +23,7 @@ struct receiver {
 	struct ws_pg *c;
 	struct ws_pg_source src;
 	struct recvout *out;
+	struct recvhold *hold; /* NULL: no hold-back */
 	bool streamed;      /* WAL came in this session: the backoff starts anew */
 	bool ever;          /* a session came to streaming */
 	bool skip_previous; /* the segment before is gone on the server: do not compare it */

@@ -213,6 +213,7 @@ receiver_switch(struct receiver *r, struct ws_err *err)
 	rc = -1;
 	if (ws_histfetch_get(r->c, s.to.tli, &h, &b, err) != 0 || prove(r, &s, &h, err) != 0 ||
 		recvout_history(r->out, s.to.tli, b.data, b.len, err) != 0 ||
+		recvhold_cut(r->hold, s.from.tli, s.to.lsn, err) != 0 ||
 		recvout_timeline_end(r->out, s.to.lsn, &s.abandoned, err) != 0)
 		goto out;
 	rc = begin_next(r, &s, err);

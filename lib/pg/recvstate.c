@@ -53,6 +53,7 @@ receiver_metrics_update(struct receiver *r)
 		*r->m_received = (double)synced;
 	*r->m_source = (double)r->server_end;
 	*r->m_lag = r->server_end > written && written ? (double)(r->server_end - written) : 0;
+	recvhold_look(r->hold);
 	*r->m_tli = r->tli > r->src.pos.tli ? r->tli : r->src.pos.tli;
 	if (ws_metrics_write(ws_tool_metrics(), 1, &err) != 0)
 		ws_log_err(&err);

@@ -85,8 +85,8 @@ note_sent(struct ws_run *r, struct ws_pos at)
 }
 
 /* WAL went by without a commit of ours: so that ack and floor move all the same. */
-static int
-progress(struct ws_run *r, struct ws_err *err)
+int
+ws_run_progress(struct ws_run *r, struct ws_err *err)
 {
 	uint64_t t = ws_now_us();
 
@@ -199,6 +199,8 @@ records(struct ws_run *r, struct ws_err *err)
 			ver = ws_walreader_ver(r->reader);
 		if (r->o->end && rec.start >= r->o->end)
 			return 0;
+		if (ws_run_held(r, rec.end) && (rc = ws_run_hold_wait(r, rec.end, err)) != 1)
+			return rc == 2 ? 1 : rc;
 		rc = ws_decoder_record(r->dec, &rec, ver, err);
 		if (rc != 1)
 			return rc;
@@ -326,6 +328,9 @@ chunk(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
 		return -1;
 	if (r->scratch.dir && ws_scratch_put(&r->scratch, c->tli, c->lsn, c->p, c->n, err) != 0)
 		return -1;
+	if (r->reseek)
+		ws_walreader_seek(r->reader, c->lsn, r->done.lsn);
+	r->reseek = false;
 	if (ws_walreader_feed(r->reader, c->lsn, c->p, c->n, err) != 0)
 		return -1;
 	int rc = records(r, err);
@@ -341,7 +346,7 @@ static int
 idle(struct ws_run *r, struct ws_err *err)
 {
 	if (r->dec &&
-	    (progress(r, err) != 0 || ws_run_flush(r, err) != 0 || ws_run_look_after(r, false, err) != 0))
+	    (ws_run_progress(r, err) != 0 || ws_run_flush(r, err) != 0 || ws_run_look_after(r, false, err) != 0))
 		return -1;
 	if (!r->live)
 		return ws_walsrc_wait(r->src, 100, err);
@@ -364,7 +369,7 @@ drain(struct ws_run *r, struct ws_err *err)
 			rc = chunk(r, &c, err);
 			if (rc <= 0)
 				return rc;
-			if (++n % 16 == 0 && (progress(r, err) != 0 || ws_run_look_after(r, false, err) != 0))
+			if (++n % 16 == 0 && (ws_run_progress(r, err) != 0 || ws_run_look_after(r, false, err) != 0))
 				return -1;
 		} else if (rc < 0) {
 			return -1;

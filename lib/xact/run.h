@@ -11,6 +11,16 @@
 
 struct ws_live;
 
+/* What may be read, by the standbys that are waited for. */
+struct ws_holdback {
+	char *path; /* of their position; NULL: no limit */
+	struct ws_pos at; /* as last read; lsn 0: not there */
+	ws_tli tli;       /* for which limit holds */
+	ws_lsn limit;     /* records that end at or below may be taken */
+	bool waiting;
+	uint64_t said_us, looked_us;
+};
+
 struct ws_run {
 	const struct ws_decoding_opts *o;
 	ws_oid db;
@@ -36,6 +46,8 @@ struct ws_run {
 	ws_tli tli, before;   /* read now; before the switch at fork */
 	ws_lsn fork;
 	uint64_t progress_us;
+	struct ws_holdback hold;
+	bool reseek; /* the source was sent back to done: the reader follows with the next chunk */
 	struct ws_oracle *oracle; /* NULL: none */
 	bool oracle_away;         /* it was not there when last asked */
 	double *m[48];
@@ -45,6 +57,22 @@ int ws_run_inputs(struct ws_run *r, struct ws_err *err);
 int ws_run_flush(void *arg, struct ws_err *err);
 /* Metrics, floor, read position: what has to happen now and then; now: all of it. */
 int ws_run_look_after(struct ws_run *r, bool now, struct ws_err *err);
+
+/* Moves the sent position over WAL without a commit of ours, now and then. */
+int ws_run_progress(struct ws_run *r, struct ws_err *err);
+
+/* ---- holdback.c ---- */
+
+static inline bool
+ws_run_held(const struct ws_run *r, ws_lsn end)
+{
+	return r->hold.path && (end > r->hold.limit || r->hold.tli != r->tli);
+}
+
+void ws_run_hold_open(struct ws_run *r);
+/* Waits until the record that ends at `end' is covered.  1 it is; 0 stop; 2 it has not happened: another
+ * timeline goes on before it, and the source stands at r->done again; -1. */
+int ws_run_hold_wait(struct ws_run *r, ws_lsn end, struct ws_err *err);
 
 /* ---- text.c ---- */
 

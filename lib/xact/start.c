@@ -47,6 +47,8 @@ enum metric {
 	M_ORACLE_LOST,
 	M_ORACLE_WAIT,
 	M_ORACLE_UP,
+	M_HOLD_LSN,
+	M_HOLD_WAITING,
 	M_TOAST_ABSENT,
 	M_TOAST_FETCHED,
 	M_TOAST_CHUNKS,
@@ -120,6 +122,10 @@ static const struct {
                        "Time spent waiting for the oracle's answers."},
 	[M_ORACLE_UP] = {WS_GAUGE, "walshadow_decode_oracle_available", "",
                      "0 while values wait for an oracle that is not there."},
+	[M_HOLD_LSN] = {WS_GAUGE, "walshadow_decode_hold_lsn", "",
+                    "What --hold-back lets be read, as a number; 0 without it."},
+	[M_HOLD_WAITING] = {WS_GAUGE, "walshadow_decode_hold_waiting", "",
+                        "1 while WAL waits for a standby to have flushed it."},
 	[M_TOAST_ABSENT] = {WS_COUNTER, "walshadow_decode_toast_absent_total", "",
                         "TOAST values of earlier transactions that are not known and were left out."},
 	[M_TOAST_FETCHED] = {WS_COUNTER, "walshadow_decode_toast_fetched_total", "",
@@ -187,6 +193,8 @@ ws_run_metrics(struct ws_run *r)
 		*r->m[M_ORACLE_LOST] = (double)o.lost;
 		*r->m[M_ORACLE_WAIT] = (double)o.waited_us / 1e6;
 	}
+	*r->m[M_HOLD_LSN] = (double)r->hold.limit;
+	*r->m[M_HOLD_WAITING] = r->hold.waiting;
 	*r->m[M_ORACLE_UP] = !r->oracle_away;
 	/* From 2000-01-01 to 1970-01-01. */
 	*r->m[M_COMMIT_TIME] = s.commit_time ? (double)s.commit_time / 1e6 + 946684800 : 0;
@@ -265,6 +273,7 @@ open_live(struct ws_run *r, struct ws_live *l, struct ws_err *err)
 	if (ws_live_open(l, o->state, o->consumer, r->db, err) != 0)
 		return -1;
 	r->live = l;
+	ws_run_hold_open(r);
 	int rc = ws_live_wait_start(l, err);
 
 	if (rc != 1)
@@ -280,6 +289,7 @@ close_run(struct ws_run *r)
 	ws_oracle_free(r->oracle);
 	ws_toaststore_close(r->toast);
 	free(r->spill);
+	free(r->hold.path);
 	ws_walreader_free(r->reader);
 	ws_walsrc_close(r->src);
 	ws_scratch_close(&r->scratch);
