@@ -5,14 +5,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ws/filterback.h"
 #include "ws/filterrun.h"
+#include "ws/histdir.h"
 #include "ws/lsn.h"
 #include "ws/tool.h"
 
 static char no_stats[] = "none";
 static char *opt_state, *opt_out, *opt_kept, *opt_interval;
 static char *opt_stats = no_stats; /* NULL: --stats without a value */
-static int opt_follow, opt_no_output, opt_no_sync;
+static int opt_follow, opt_no_output, opt_no_sync, opt_rewind;
 
 static const struct poptOption options[] = {
     {"state", 0, POPT_ARG_STRING, &opt_state, 0, "state directory: filters its raw/ into its filtered/", "DIR"},
@@ -21,6 +23,7 @@ static const struct poptOption options[] = {
     {"kept", 0, POPT_ARG_STRING, &opt_kept, 0, "catalog files at the first start (ws-catalog kept)", "FILE"},
     {"no-output", 'n', POPT_ARG_NONE, &opt_no_output, 0, "write no WAL", NULL},
     {"no-sync", 0, POPT_ARG_NONE, &opt_no_sync, 0, "do not wait for the disk", NULL},
+    {"rewind", 0, POPT_ARG_NONE, &opt_rewind, 0, "go back to the fork that the filter went past, and end", NULL},
     {"stats", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &opt_stats, 0,
      "print counts by resource manager at the end", "json"},
     {"sync-interval", 0, POPT_ARG_STRING, &opt_interval, 0, "at most this long between syncs (1s)", "TIME"},
@@ -39,6 +42,23 @@ wait_cluster(const char *state, struct ws_cluster *c, struct ws_err *err)
 	return rc == 1 ? 0 : -1;
 }
 
+/* Where the output goes; the strings are new. */
+static struct ws_filterdir_opts
+output_opts(void)
+{
+	return (struct ws_filterdir_opts){
+	    .dir = opt_out ? ws_strdup(opt_out) : ws_asprintf("%s/filtered", opt_state),
+	    .pos_file = opt_out ? NULL : ws_asprintf("%s/pos/filtered", opt_state),
+	    .no_sync = opt_no_sync};
+}
+
+static void
+output_opts_fini(struct ws_filterdir_opts *o)
+{
+	free((char *)(uintptr_t)o->dir);
+	free((char *)(uintptr_t)o->pos_file);
+}
+
 static int
 open_output(struct ws_filterrun *r, double interval, struct ws_err *err)
 {
@@ -47,23 +67,18 @@ open_output(struct ws_filterrun *r, double interval, struct ws_err *err)
 	/* Frames are begun when the cluster is known. */
 	if (opt_no_output || r->to_stdout)
 		return 0;
-	char *out = opt_out ? ws_strdup(opt_out) : ws_asprintf("%s/filtered", opt_state);
-	char *pos = opt_out ? NULL : ws_asprintf("%s/pos/filtered", opt_state);
-	struct ws_filterdir_opts o = {.dir = out,
-	                              .pos_file = pos,
-	                              .received_file = opt_out ? NULL : r->received_file,
-	                              .no_sync = opt_no_sync,
-	                              .stateless = r->one_file,
-	                              .background = !opt_follow,
-	                              .interval = interval};
+	struct ws_filterdir_opts o = output_opts();
 
+	o.received_file = opt_out ? NULL : r->received_file;
+	o.stateless = r->one_file;
+	o.background = !opt_follow;
+	o.interval = interval;
 	r->dir = ws_filterdir_new(&o);
 	int rc = ws_filterdir_load(r->dir, r->filter, &r->start, &system_id, err);
 
 	if (rc == 0)
 		r->start = (struct ws_pos){0, 0};
-	free(out);
-	free(pos);
+	output_opts_fini(&o);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -85,7 +100,36 @@ check_usage(int argc, double *interval, struct ws_err *err)
 		return ws_err_usage(err, "where to? -D DIR, -D - or --no-output");
 	if (opt_out && opt_no_output)
 		return ws_err_usage(err, "--directory and --no-output exclude each other");
+	if (opt_rewind && (opt_follow || opt_kept || opt_no_output || opt_stats != no_stats || opt_interval))
+		return ws_err_usage(err, "--rewind goes with --state, --directory, --no-sync and an input alone");
 	return 0;
+}
+
+static int
+rewind_to_fork(const char *input, struct ws_err *err)
+{
+	struct ws_cluster cluster = {0};
+	struct stat st;
+
+	if (opt_out && !strcmp(opt_out, "-"))
+		return ws_err_usage(err, "--rewind: a stream does not go back");
+	if (stat(input, &st) != 0)
+		return ws_err_arg(err, "%s: cannot open", input);
+	if (!S_ISDIR(st.st_mode))
+		return ws_err_usage(err, "%s: no WAL directory", input);
+	if (opt_state && wait_cluster(opt_state, &cluster, err) != 0)
+		return -1;
+	int rc = opt_state ? 1 : ws_histdir_segsize(input, &cluster.segsize, err);
+
+	if (rc == 0)
+		ws_err_op(err, "wal_missing", "%s: no WAL segment there", input);
+	if (rc != 1)
+		return -1;
+	struct ws_filterdir_opts o = output_opts();
+
+	rc = ws_filterback(&o, input, opt_out ? NULL : opt_state, cluster.segsize, err);
+	output_opts_fini(&o);
+	return rc;
 }
 
 static int
@@ -151,7 +195,9 @@ run(int argc, const char **argv, struct ws_err *err)
 	r.one_file = argc && strcmp(r.input, "-") && stat(r.input, &st) == 0 && S_ISREG(st.st_mode);
 	r.to_stdout = opt_out && !strcmp(opt_out, "-");
 	r.filter = ws_filter_new();
-	int rc = prepare(&r, interval, err) == 0 && ws_filterrun_loop(&r, err) == 0 ? 0 : (int)err->status;
+	bool done = opt_rewind ? rewind_to_fork(r.input, err) == 0
+	                       : prepare(&r, interval, err) == 0 && ws_filterrun_loop(&r, err) == 0;
+	int rc = done ? 0 : (int)err->status;
 
 	if (rc == 0 && opt_stats != no_stats && r.stream)
 		ws_filterstats_print(r.to_stdout ? stderr : stdout, ws_filterstream_stats(r.stream), opt_stats);

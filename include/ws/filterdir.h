@@ -7,6 +7,7 @@
 #define WS_FILTERDIR_H
 
 #include "ws/filter.h"
+#include "ws/history.h"
 
 struct ws_filterdir_opts {
 	const char *dir;
@@ -44,11 +45,19 @@ int ws_filterdir_save(struct ws_filterdir *d, const struct ws_filter *f, struct 
 /* Writes the state that a segment begins with; removes those whose segment is gone. */
 int ws_filterdir_segment(struct ws_filterdir *d, ws_tli tli, ws_lsn segment, const struct ws_buf *state,
                          struct ws_err *err);
-int ws_filterdir_segment_state(struct ws_filterdir *d, ws_tli tli, ws_lsn segment, struct ws_buf *out,
-                               struct ws_err *err);
+/* The newest of those states on history h from which a segment can be filtered (again): its knowledge ends
+ * at *pos, at or below `segment`.  None: WS_EOPERATOR reason=filter_state_missing. */
+int ws_filterdir_segment_state(struct ws_filterdir *d, const struct ws_history *h, ws_lsn segment,
+                               struct ws_buf *out, struct ws_pos *pos, struct ws_err *err);
 
 /* A switch of timeline: copies the history file from the directory `from`; begins anew at pos. */
 int ws_filterdir_history(struct ws_filterdir *d, const char *from, ws_tli tli, struct ws_err *err);
 int ws_filterdir_reopen(struct ws_filterdir *d, struct ws_pos pos, struct ws_err *err);
+/* WAL of a branch that h leaves goes out of the way: ws_waldir_set_aside. */
+int ws_filterdir_set_aside(struct ws_filterdir *d, const struct ws_history *h, bool ends, uint64_t *bytes,
+                           struct ws_err *err);
+/* The state of pos, as read from a file, is saved in the place of a later one; then the position file. */
+int ws_filterdir_go_back(struct ws_filterdir *d, const struct ws_buf *state, struct ws_pos pos, struct ws_err *err);
+int ws_filterdir_announce(struct ws_filterdir *d, struct ws_pos pos, struct ws_err *err);
 
 #endif

@@ -48,6 +48,17 @@ struct ws_pos ws_walwriter_synced(const struct ws_walwriter *w);
 /* ws_histdir_store into the writer's directory. */
 int ws_walwriter_history(struct ws_walwriter *w, ws_tli tli, const void *p, size_t n, struct ws_err *err);
 
+/* ---- what was left ---- */
+
+/* The segments of dir that begin at or above the end of their timeline on history h get names that no
+ * reader takes, NAME.abandoned; with `ends` also those that go on above it.  Durable when it returns 0, and
+ * may be repeated after a kill.  *bytes is how much there was. */
+int ws_waldir_set_aside(const char *dir, uint32_t segsize, const struct ws_history *h, bool ends, uint64_t *bytes,
+                        struct ws_err *err);
+
+/* Any name that a segment has in a WAL directory: SEGMENT[.partial][.abandoned], also compressed. */
+bool ws_waldir_segment(const char *name, uint32_t segsize, ws_tli *tli, ws_lsn *start);
+
 /* ---- reader ---- */
 
 /* Any WAL input: a WAL directory, one segment file (also .gz .lz4 .zst), or "-" (a framed WAL

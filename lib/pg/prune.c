@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "statepos.h"
 #include "ws/cluster.h"
 #include "ws/file.h"
+#include "ws/filterstates.h"
+#include "ws/histdir.h"
 #include "ws/log.h"
 #include "ws/lsn.h"
 #include "ws/mem.h"
@@ -16,15 +18,64 @@
 #include "ws/pos.h"
 #include "ws/prune.h"
 #include "ws/shape.h"
+#include "ws/statepos.h"
+#include "ws/waldir.h"
+
+/* What a plan looks at. */
+struct planner {
+	const char *state;
+	const struct ws_cluster *cl;
+	struct ws_history h; /* of the newest timeline in raw/ */
+	bool known;          /* there is one */
+};
+
+/* A cut that is being made: the lowest of all that bound it. */
+struct cutting {
+	const struct planner *p;
+	struct ws_prune_cut *cut;
+	const char *why;
+	unsigned n; /* bounds */
+};
 
 static void
-lower(struct ws_prune_cut *c, bool *have, ws_lsn lsn, const char *why)
+lower(struct cutting *c, ws_lsn lsn, const char *why)
 {
-	if (*have && c->lsn <= lsn)
+	if (c->n++ && c->cut->lsn <= lsn)
 		return;
-	*have = true;
-	c->lsn = lsn;
-	snprintf(c->why, sizeof c->why, "%s", why);
+	c->cut->lsn = lsn;
+	snprintf(c->cut->why, sizeof c->cut->why, "%s", why);
+}
+
+/* A position on a branch that was left says nothing about what lies past the fork. */
+static void
+lower_to(struct cutting *c, struct ws_pos pos, const char *why)
+{
+	ws_lsn end = c->p->known ? ws_history_end(&c->p->h, pos.tli) : UINT64_MAX;
+
+	lower(c, pos.lsn < end ? pos.lsn : end, why);
+}
+
+static int
+lower_each(void *arg, const char *name, struct ws_pos pos, struct ws_err *err)
+{
+	struct cutting *c = arg;
+
+	(void)name;
+	(void)err;
+	lower_to(c, pos, c->why);
+	return 0;
+}
+
+/* By all of STATE/pos/PREFIX*.  How many there are, or -1. */
+static int
+lower_family(struct cutting *c, const char *prefix, const char *why, struct ws_err *err)
+{
+	unsigned before = c->n;
+
+	c->why = why;
+	if (ws_statepos_each(c->p->state, prefix, lower_each, c, err) != 0)
+		return -1;
+	return (int)(c->n - before);
 }
 
 /* pos/NAME: 1 there, 0 not, -1. */
@@ -40,79 +91,90 @@ read_pos(const char *state, const char *name, struct ws_pos *pos, struct ws_err 
 
 /* The databases' captured, before the first capture the backup's end; 0 when there is neither. */
 static int
-bound_by_capture(const char *state, struct ws_prune_cut *c, bool *have, struct ws_err *err)
+bound_by_capture(struct cutting *c, struct ws_err *err)
 {
 	struct ws_pos pos;
-	int n;
+	int rc = lower_family(c, "captured.", "pos/captured.*", err);
 
-	if (statepos_min(state, "captured.", &pos, &n, err) != 0)
-		return -1;
-	if (n > 0) {
-		lower(c, have, pos.lsn, "pos/captured.*");
-		return 1;
-	}
-	int rc = read_pos(state, "backup", &pos, err);
-
+	if (rc != 0)
+		return rc < 0 ? -1 : 1;
+	rc = read_pos(c->p->state, "backup", &pos, err);
 	if (rc == 1)
-		lower(c, have, pos.lsn, "pos/backup");
+		lower_to(c, pos, "pos/backup");
 	return rc;
 }
 
+/* A fork above the cut takes the filter back to the state of a segment, whose knowledge ends before it. */
 static int
-plan_raw(const char *state, struct ws_prune_cut *c, struct ws_err *err)
+bound_by_states(struct cutting *c, struct ws_err *err)
 {
+	uint32_t segsize = c->p->cl->segsize;
+	char *dir = ws_asprintf("%s/filtered", c->p->state);
+	struct ws_buf b = {0};
 	struct ws_pos pos;
-	bool have = false;
-	int n, rc = bound_by_capture(state, c, &have, err);
+	int rc = ws_filterstates_find(dir, segsize, c->p->known ? &c->p->h : NULL,
+								   ws_seg_start(c->cut->lsn, segsize), &b, &pos, err);
+
+	if (rc == 1)
+		lower(c, pos.lsn, "filtered/states/");
+	ws_buf_free(&b);
+	free(dir);
+	return rc < 0 ? -1 : 0;
+}
+
+static int
+plan_raw(const struct planner *p, struct ws_prune_cut *cut, struct ws_err *err)
+{
+	struct cutting c = {.p = p, .cut = cut};
+	struct ws_pos pos;
+	int rc = bound_by_capture(&c, err);
 
 	if (rc < 0)
 		return -1;
 	if (rc == 0) {
-		c->lsn = 0;
-		snprintf(c->why, sizeof c->why, "nothing was captured yet");
+		cut->lsn = 0;
+		snprintf(cut->why, sizeof cut->why, "nothing was captured yet");
 		return 0;
 	}
-	rc = read_pos(state, "filtered", &pos, err);
-	if (rc < 0)
+	rc = read_pos(p->state, "filtered", &pos, err);
+	if (rc == 1)
+		lower_to(&c, pos, "pos/filtered");
+	else if (rc == 0)
+		lower(&c, 0, "pos/filtered");
+	if (rc < 0 || lower_family(&c, "floor.", "pos/floor.*", err) < 0)
 		return -1;
-	lower(c, &have, rc ? pos.lsn : 0, "pos/filtered");
-	if (statepos_min(state, "floor.", &pos, &n, err) != 0)
-		return -1;
-	if (n > 0)
-		lower(c, &have, pos.lsn, "pos/floor.*");
-	return 0;
+	return bound_by_states(&c, err);
 }
 
 /* 1: a data directory, its REDO lowered into c; 0: none there. */
 static int
-bound_by_shadow(const char *state, const char *name, uint64_t system_id, struct ws_prune_cut *c,
-				bool *have, struct ws_err *err)
+bound_by_shadow(struct cutting *c, const char *name, struct ws_err *err)
 {
-	char *dir = ws_asprintf("%s/%s", state, name), why[300];
+	char *dir = ws_asprintf("%s/%s", c->p->state, name), why[300];
 	struct ws_pgcontrol ctl;
 	int rc = ws_pgcontrol_read(dir, &ctl, err);
 
-	if (rc == 1 && ctl.system_id != system_id)
+	if (rc == 1 && ctl.system_id != c->p->cl->system_id)
 		rc = ws_err_op(err, "system_id_changed", "%s belongs to another cluster", dir);
 	/* A directory without the file is half made or half removed: do not guess. */
 	if (rc == 0 && access(dir, F_OK) == 0)
 		rc = ws_err_op(err, "control_malformed", "%s has no global/pg_control", dir);
 	if (rc == 1) {
 		snprintf(why, sizeof why, "REDO of %.200s", name);
-		lower(c, have, ctl.redo.lsn, why);
+		lower_to(c, ctl.redo, why);
 	}
 	free(dir);
 	return rc;
 }
 
 static int
-plan_filtered(const char *state, uint64_t system_id, struct ws_prune_cut *c, struct ws_err *err)
+plan_filtered(const struct planner *p, struct ws_prune_cut *cut, struct ws_err *err)
 {
-	char *keep = ws_asprintf("%s/shadow.keep", state);
+	struct cutting c = {.p = p, .cut = cut};
+	char *keep = ws_asprintf("%s/shadow.keep", p->state);
 	DIR *d = opendir(keep);
 	struct dirent *e;
-	bool have = false;
-	int rc = bound_by_shadow(state, "shadow", system_id, c, &have, err);
+	int rc = bound_by_shadow(&c, "shadow", err);
 
 	if (rc >= 0 && !d && errno != ENOENT)
 		rc = ws_err_sys(err, "%s: cannot open", keep);
@@ -124,45 +186,66 @@ plan_filtered(const char *state, uint64_t system_id, struct ws_prune_cut *c, str
 		if (e->d_name[0] == '.' || (n > 4 && !strcmp(e->d_name + n - 4, ".tmp")))
 			continue;
 		snprintf(name, sizeof name, "shadow.keep/%s", e->d_name);
-		rc = bound_by_shadow(state, name, system_id, c, &have, err);
+		rc = bound_by_shadow(&c, name, err);
 	}
 	if (d)
 		closedir(d);
 	free(keep);
-	if (rc < 0)
-		return -1;
 	/* ws-walsend looks for the next boundary from the lowest captured position on. */
-	if (have && (rc = bound_by_capture(state, c, &have, err)) == 0)
-		have = false;
+	if (rc >= 0 && c.n && (rc = bound_by_capture(&c, err)) == 1)
+		return bound_by_states(&c, err);
 	if (rc < 0)
 		return -1;
-	if (!have) {
-		c->lsn = 0;
-		snprintf(c->why, sizeof c->why, "there is no shadow, or nothing was captured yet");
-	}
+	cut->lsn = 0;
+	snprintf(cut->why, sizeof cut->why, "there is no shadow, or nothing was captured yet");
 	return 0;
 }
 
 static int
-plan_catalog(const char *state, struct ws_prune_cut *c, struct ws_err *err)
+plan_catalog(const struct planner *p, struct ws_prune_cut *cut, struct ws_err *err)
 {
-	struct ws_pos pos;
-	int n;
+	struct cutting c = {.p = p, .cut = cut};
 
-	if (statepos_min(state, "floor.", &pos, &n, err) != 0)
-		return -1;
-	c->lsn = n ? pos.lsn : 0;
-	snprintf(c->why, sizeof c->why, n ? "pos/floor.*" : "there is no floor");
-	return 0;
+	cut->lsn = 0;
+	snprintf(cut->why, sizeof cut->why, "there is no floor");
+	return lower_family(&c, "floor.", "pos/floor.*", err) < 0 ? -1 : 0;
+}
+
+/* The way that positions are to be on; without WAL in raw/ there is none, which is no error. */
+static int
+find_way(struct planner *p, struct ws_err *err)
+{
+	char *dir = ws_asprintf("%s/raw", p->state);
+	uint32_t segsize;
+	int rc = 0;
+
+	if (access(dir, F_OK) == 0) {
+		p->known = ws_histdir_load(dir, 0, &p->h, err) == 0;
+		if (!p->known) {
+			struct ws_err why = *err;
+
+			if (strcmp(why.reason, "history_missing") || ws_histdir_segsize(dir, &segsize, err) != 0) {
+				*err = why;
+				rc = -1;
+			}
+		}
+	}
+	free(dir);
+	return rc;
 }
 
 static int
 plan(const char *state, const struct ws_cluster *cl, struct ws_prune_cut *raw,
 	 struct ws_prune_cut *filtered, struct ws_prune_cut *catalog, struct ws_err *err)
 {
-	if (plan_raw(state, raw, err) != 0 || plan_filtered(state, cl->system_id, filtered, err) != 0)
-		return -1;
-	return plan_catalog(state, catalog, err);
+	struct planner p = {.state = state, .cl = cl};
+	int rc = find_way(&p, err);
+
+	if (rc == 0 && (plan_raw(&p, raw, err) != 0 || plan_filtered(&p, filtered, err) != 0 ||
+					plan_catalog(&p, catalog, err) != 0))
+		rc = -1;
+	ws_history_fini(&p.h);
+	return rc;
 }
 
 static int
@@ -188,7 +271,7 @@ ws_prune_plan(const char *state, struct ws_prune_cut *raw, struct ws_prune_cut *
 
 struct segment {
 	ws_lsn start;
-	char name[WS_SEGNAME_LEN + 1];
+	char name[WS_WALNAME_MAX];
 };
 
 static int
@@ -199,7 +282,8 @@ by_start(const void *a, const void *b)
 	return x->start != y->start ? (x->start < y->start ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-/* The complete segments of dir that end at or below lsn. */
+/* The segments of dir that end at or below lsn: complete ones, those that a timeline ended in, and those that
+ * were set aside. */
 static int
 list_below(const char *dir, uint32_t segsize, ws_lsn lsn, struct segment **out, size_t *n,
 		   struct ws_err *err)
@@ -215,7 +299,7 @@ list_below(const char *dir, uint32_t segsize, ws_lsn lsn, struct segment **out, 
 		ws_tli tli;
 		ws_lsn start;
 
-		if (ws_seg_parse(e->d_name, segsize, &tli, &start) != 0 || start + segsize > lsn)
+		if (!ws_waldir_segment(e->d_name, segsize, &tli, &start) || start + segsize > lsn)
 			continue;
 		if ((*n & (*n + 1)) == 0) /* 0, 1, 3, 7, ...: double */
 			*out = ws_realloc(*out, (*n * 2 + 1) * sizeof **out);
@@ -230,7 +314,8 @@ list_below(const char *dir, uint32_t segsize, ws_lsn lsn, struct segment **out, 
 
 static int
 prune_dir(const char *state, const char *sub, const struct ws_prune_cut *cut,
-		  const struct ws_cluster *cl, bool dry, FILE *list, unsigned *count, struct ws_err *err)
+		  const struct ws_cluster *cl, bool dry, FILE *list, unsigned *count, uint64_t *bytes,
+		  struct ws_err *err)
 {
 	char *dir = ws_asprintf("%s/%s", state, sub);
 	struct segment *segs;
@@ -239,13 +324,17 @@ prune_dir(const char *state, const char *sub, const struct ws_prune_cut *cut,
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		char *path = ws_asprintf("%s/%s", dir, segs[i].name);
+		struct stat st = {0};
 
-		if (!dry && unlink(path) != 0 && errno != ENOENT)
+		if ((stat(path, &st) != 0 || (!dry && unlink(path) != 0)) && errno != ENOENT)
 			rc = ws_err_sys(err, "%s: cannot remove", path);
 		else if (list)
 			fprintf(list, "%s/%s\n", sub, segs[i].name);
 		free(path);
-		*count += rc == 0;
+		if (rc == 0) {
+			*count += 1;
+			*bytes += (uint64_t)st.st_size;
+		}
 	}
 	if (rc == 0 && n && !dry)
 		rc = ws_fsync_path(dir, err);
@@ -306,11 +395,10 @@ ws_prune_run(const char *state, bool dry_run, FILE *list, struct ws_prune_result
 	if (lock < 0)
 		return -1;
 	if (plan(state, &cl, &raw, &filtered, &catalog, err) == 0 &&
-		prune_dir(state, "raw", &raw, &cl, dry_run, list, &r->raw_segments, err) == 0 &&
-		prune_dir(state, "filtered", &filtered, &cl, dry_run, list, &r->filtered_segments, err) ==
-			0)
+		prune_dir(state, "raw", &raw, &cl, dry_run, list, &r->raw_segments, &r->bytes, err) == 0 &&
+		prune_dir(state, "filtered", &filtered, &cl, dry_run, list, &r->filtered_segments, &r->bytes,
+				  err) == 0)
 		rc = dry_run || catalog.lsn == 0 ? 0 : prune_catalog(state, &catalog, &r->catalog, err);
-	r->bytes = (uint64_t)(r->raw_segments + r->filtered_segments) * cl.segsize;
 	close(lock);
 	return rc;
 }

@@ -170,35 +170,3 @@ recvdir_cut(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, struct ws
 		close(fd);
 	return rc;
 }
-
-int
-recvdir_set_aside(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, uint64_t *bytes,
-				  struct ws_err *err)
-{
-	DIR *d = opendir(dir);
-	struct dirent *e;
-	int rc = 0;
-
-	*bytes = 0;
-	if (!d)
-		return ws_err_sys(err, "%s: cannot open", dir);
-	while (rc == 0 && (e = readdir(d))) {
-		bool partial;
-		ws_tli t;
-		ws_lsn start;
-		struct stat st;
-
-		if (!parse_name(e->d_name, segsize, &t, &start, &partial) || t != tli || start < lsn)
-			continue;
-		char *from = ws_asprintf("%s/%s", dir, e->d_name), *to = ws_asprintf("%s.abandoned", from);
-
-		if (stat(from, &st) != 0 || rename(from, to) != 0)
-			rc = ws_err_sys(err, "%s: cannot rename to %s", from, to);
-		else
-			*bytes += (uint64_t)st.st_size;
-		free(from);
-		free(to);
-	}
-	closedir(d);
-	return rc != 0 ? rc : ws_fsync_path(dir, err);
-}

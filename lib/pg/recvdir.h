@@ -21,10 +21,6 @@ int recvdir_compare(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, c
  * one gets its final name, which a kill may have left undone.  No such segment is no error. */
 int recvdir_finish(const char *dir, uint32_t segsize, struct ws_pos end, bool sync,
 				   struct ws_err *err);
-/* The segments of tli that begin at or above lsn get names that no reader takes, NAME.abandoned;
- * *bytes is how much they have. */
-int recvdir_set_aside(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, uint64_t *bytes,
-					  struct ws_err *err);
 /* Cuts the partial segment that holds lsn there. */
 int recvdir_cut(const char *dir, uint32_t segsize, ws_tli tli, ws_lsn lsn, struct ws_err *err);
 

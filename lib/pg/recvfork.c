@@ -12,46 +12,12 @@
 #include <unistd.h>
 
 #include "receiver.h"
-#include "statepos.h"
 #include "ws/file.h"
 #include "ws/histfetch.h"
 #include "ws/lsn.h"
+#include "ws/published.h"
 #include "ws/text.h"
 #include "ws/tool.h"
-
-/* ---- what went out ---- */
-
-struct published {
-	const struct ws_history *h;
-	struct ws_pos most;
-};
-
-static int
-check_sent(void *arg, const char *name, struct ws_pos pos, struct ws_err *err)
-{
-	struct published *p = arg;
-	ws_lsn end = ws_history_end(p->h, pos.tli);
-
-	if (pos.lsn > p->most.lsn)
-		p->most = pos;
-	if (pos.lsn == 0 || pos.lsn <= end)
-		return 0;
-	return ws_err_op(err, "published_past_fork",
-					 "consumer %s sent changes up to " WS_LSN_FMT " of timeline %u, which the server left at "
-					 WS_LSN_FMT " for timeline %u",
-					 name + strlen("sent."), WS_LSN_ARG(pos.lsn), pos.tli, WS_LSN_ARG(end), p->h->tli);
-}
-
-static int
-check_published(const struct receiver *r, const struct ws_history *h, struct ws_pos *most, struct ws_err *err)
-{
-	struct published p = {.h = h};
-
-	if (r->o->state && statepos_each(r->o->state, "sent.", check_sent, &p, err) != 0)
-		return -1;
-	*most = p.most;
-	return 0;
-}
 
 /* ---- what is told ---- */
 
@@ -143,7 +109,7 @@ receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err)
 				  kept->tli);
 		goto out;
 	}
-	if (check_published(r, &h, &s.published, err) != 0)
+	if (ws_published_check(r->o->state, &h, &s.published, err) != 0)
 		goto out;
 	if (kept->lsn > end) {
 		ws_warn("received past the fork, nothing of it was sent: timeline=%u received=" WS_LSN_FMT
@@ -177,7 +143,7 @@ prove(struct receiver *r, struct step *s, const struct ws_history *h, struct ws_
 		return ws_err_op(err, "history_malformed",
 						 "the server ends timeline %u at " WS_LSN_FMT ", its history of timeline %u at " WS_LSN_FMT,
 						 s->from.tli, WS_LSN_ARG(s->to.lsn), h->tli, WS_LSN_ARG(end));
-	return check_published(r, h, &s->published, err);
+	return ws_published_check(r->o->state, h, &s->published, err);
 }
 
 static int
@@ -214,7 +180,7 @@ receiver_switch(struct receiver *r, struct ws_err *err)
 	if (ws_histfetch_get(r->c, s.to.tli, &h, &b, err) != 0 || prove(r, &s, &h, err) != 0 ||
 		recvout_history(r->out, s.to.tli, b.data, b.len, err) != 0 ||
 		recvhold_cut(r->hold, s.from.tli, s.to.lsn, err) != 0 ||
-		recvout_timeline_end(r->out, s.to.lsn, &s.abandoned, err) != 0)
+		recvout_timeline_end(r->out, &h, s.to.lsn, &s.abandoned, err) != 0)
 		goto out;
 	rc = begin_next(r, &s, err);
 	if (rc < 0)

@@ -478,7 +478,8 @@ recvout_cut_back(struct recvout *o, ws_lsn lsn)
 
 /* The thread waits while nothing is queued: what is its own may be touched. */
 int
-recvout_timeline_end(struct recvout *o, ws_lsn lsn, uint64_t *abandoned, struct ws_err *err)
+recvout_timeline_end(struct recvout *o, const struct ws_history *h, ws_lsn lsn, uint64_t *abandoned,
+					 struct ws_err *err)
 {
 	const struct ws_pos at = {o->tli, lsn};
 	ws_lsn end = recvout_kept(o).lsn;
@@ -497,7 +498,7 @@ recvout_timeline_end(struct recvout *o, ws_lsn lsn, uint64_t *abandoned, struct 
 				return -1;
 			o->received = lsn;
 		}
-		if (recvdir_set_aside(o->dir, o->o.cluster.segsize, at.tli, lsn, &whole, err) != 0)
+		if (ws_waldir_set_aside(o->dir, o->o.cluster.segsize, h, false, &whole, err) != 0)
 			return -1;
 		if (whole > *abandoned)
 			*abandoned = whole;

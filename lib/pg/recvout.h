@@ -9,6 +9,7 @@
 
 #include "ws/cluster.h"
 #include "ws/err.h"
+#include "ws/history.h"
 
 struct recvout;
 
@@ -35,10 +36,11 @@ void recvout_begin(struct recvout *o, struct ws_pos pos);
 /* What is kept counts up to lsn only, where its timeline ends on the server.  Only while nothing is
  * queued. */
 void recvout_cut_back(struct recvout *o, ws_lsn lsn);
-/* The timeline has ended at lsn, and every byte below is here: what lies above is set aside (NAME.abandoned;
- * *abandoned says how many bytes), pos/received goes back there if it must.  The next timeline's history
- * is in the directory already.  Only while nothing is queued. */
-int recvout_timeline_end(struct recvout *o, ws_lsn lsn, uint64_t *abandoned, struct ws_err *err);
+/* The timeline has ended at lsn, and every byte below is here: what lies above is set aside
+ * (ws_waldir_set_aside; *abandoned says how many bytes), pos/received goes back there if it must.  h is the
+ * next timeline's history, which is in the directory already.  Only while nothing is queued. */
+int recvout_timeline_end(struct recvout *o, const struct ws_history *h, ws_lsn lsn, uint64_t *abandoned,
+						 struct ws_err *err);
 /* The stream of the next timeline begins at start, where a segment does, at or below the switch that was
  * given to recvout_timeline_end: bytes below are compared, and nothing there is received anew. */
 void recvout_begin_fork(struct recvout *o, struct ws_pos start);

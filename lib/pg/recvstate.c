@@ -3,8 +3,8 @@
 #include <poll.h>
 
 #include "receiver.h"
-#include "statepos.h"
 #include "ws/pos.h"
+#include "ws/statepos.h"
 #include "ws/tool.h"
 
 #define LIMIT_POLL_MS 250
@@ -84,7 +84,7 @@ confirm_floor(struct receiver *r, ws_lsn synced, ws_lsn *flush, struct ws_err *e
 	struct ws_pos floor;
 	int n;
 
-	if (statepos_min(r->o->state, "floor.", &floor, &n, err) != 0)
+	if (ws_statepos_min(r->o->state, "floor.", &floor, &n, err) != 0)
 		return -1;
 	*flush = n == 0 ? 0 : floor.lsn < synced ? floor.lsn : synced;
 	return 0;
@@ -131,7 +131,7 @@ receiver_room(struct receiver *r, bool reconnecting, struct ws_err *err)
 	if (limit == 0 || !r->o->state)
 		return 1;
 	/* An empty file is one that its ws-decode has not written again. */
-	if (statepos_min(r->o->state, "read.", &low, &n, err) != 0)
+	if (ws_statepos_min(r->o->state, "read.", &low, &n, err) != 0)
 		return err->status == WS_ETEMP && !err->sys ? 1 : -1;
 	ws_lsn end = kept.lsn > r->pushed ? kept.lsn : r->pushed;
 	uint64_t unread = n && end > low.lsn ? end - low.lsn : 0;

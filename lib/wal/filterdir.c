@@ -10,6 +10,7 @@
 #include "walnames.h"
 #include "ws/file.h"
 #include "ws/filterdir.h"
+#include "ws/filterstates.h"
 #include "ws/lsn.h"
 #include "ws/pos.h"
 #include "ws/tool.h"
@@ -127,6 +128,12 @@ input_durable(const struct ws_filterdir *d, struct ws_pos pos, struct ws_err *er
 }
 
 int
+ws_filterdir_announce(struct ws_filterdir *d, struct ws_pos pos, struct ws_err *err)
+{
+	return d->pos_file ? ws_pos_write(d->pos_file, pos, !d->no_sync, err) : 0;
+}
+
+int
 ws_filterdir_save(struct ws_filterdir *d, const struct ws_filter *f, struct ws_pos pos,
                   uint64_t system_id, bool now, struct ws_err *err)
 {
@@ -151,7 +158,7 @@ ws_filterdir_save(struct ws_filterdir *d, const struct ws_filter *f, struct ws_p
 	d->saved = d->snap_pos;
 	d->snap_pos.lsn = 0;
 	d->saved_us = ws_now_us();
-	if (d->pos_file && ws_pos_write(d->pos_file, d->saved, !d->no_sync, err) != 0)
+	if (ws_filterdir_announce(d, d->saved, err) != 0)
 		return -1;
 	/* The end may have waited behind an older snapshot. */
 	return now && pos.lsn != d->saved.lsn ? ws_filterdir_save(d, f, pos, system_id, now, err) : 0;
@@ -213,16 +220,30 @@ ws_filterdir_segment(struct ws_filterdir *d, ws_tli tli, ws_lsn segment, const s
 }
 
 int
-ws_filterdir_segment_state(struct ws_filterdir *d, ws_tli tli, ws_lsn segment, struct ws_buf *out,
-                           struct ws_err *err)
+ws_filterdir_segment_state(struct ws_filterdir *d, const struct ws_history *h, ws_lsn segment, struct ws_buf *out,
+                           struct ws_pos *pos, struct ws_err *err)
 {
-	char *path = segment_path(d, tli, segment);
-	int rc = ws_file_read(path, WS_FILTER_STATE_MAX, out, err);
+	int rc = ws_filterstates_find(d->dir, d->segsize, h, segment, out, pos, err);
 
 	if (rc == 0)
-		ws_err_op(err, "filter_state_missing", "%s: no state of the fork's segment", path);
-	free(path);
+		ws_err_op(err, "filter_state_missing", "%s: no state from which " WS_LSN_FMT " can be filtered again",
+		          d->states_dir, WS_LSN_ARG(segment));
 	return rc == 1 ? 0 : -1;
+}
+
+int
+ws_filterdir_set_aside(struct ws_filterdir *d, const struct ws_history *h, bool ends, uint64_t *bytes,
+                       struct ws_err *err)
+{
+	return ws_filterdir_flush(d, err) == 0 ? ws_waldir_set_aside(d->dir, d->segsize, h, ends, bytes, err) : -1;
+}
+
+int
+ws_filterdir_go_back(struct ws_filterdir *d, const struct ws_buf *state, struct ws_pos pos, struct ws_err *err)
+{
+	if (ws_file_replace(d->state_path, state->data, state->len, 0600, !d->no_sync, err) != 0)
+		return -1;
+	return ws_filterdir_announce(d, pos, err);
 }
 
 int

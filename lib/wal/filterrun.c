@@ -84,7 +84,9 @@ begin(struct ws_filterrun *r, const struct ws_walchunk *c, struct ws_err *err)
 		                 WS_LSN_ARG(r->start.lsn ? r->start.lsn : r->since.lsn));
 	r->stream = ws_filterstream_new(r->filter, segsize, 0);
 	ws_filterstream_seek(r->stream, c->lsn, first);
-	r->tli = c->tli;
+	/* The descendant may have come while nobody filtered. */
+	r->tli = r->start.lsn ? r->start.tli : c->tli;
+	r->fed = r->start.lsn;
 	if (r->to_stdout) {
 		struct ws_cluster cluster;
 
@@ -120,20 +122,55 @@ pass_history(struct ws_filterrun *r, ws_tli tli, struct ws_err *err)
 	return rc;
 }
 
-/* The state that the segment at c->lsn began with. */
+/* The state that a segment on h begins with, or an older one. */
 static int
-segment_state(struct ws_filterrun *r, const struct ws_walchunk *c, struct ws_buf *out, struct ws_err *err)
+segment_state(struct ws_filterrun *r, const struct ws_history *h, ws_lsn segment, struct ws_buf *out,
+              struct ws_pos *pos, struct ws_err *err)
 {
 	const struct ws_buf *state;
 
-	if (ws_filterstream_segment_state(r->stream, &state) == c->lsn) {
-		ws_buf_put(out, state->data, state->len);
-		return 0;
-	}
 	if (r->dir)
-		return ws_filterdir_segment_state(r->dir, r->tli, c->lsn, out, err);
-	return ws_err_op(err, "filter_state_missing", "no filter state for the fork's segment at " WS_LSN_FMT,
-	                 WS_LSN_ARG(c->lsn));
+		return ws_filterdir_segment_state(r->dir, h, segment, out, pos, err);
+	if (ws_filterstream_segment_state(r->stream, &state) != segment)
+		return ws_err_op(err, "filter_state_missing", "no filter state for the fork's segment at " WS_LSN_FMT,
+		                 WS_LSN_ARG(segment));
+	ws_buf_put(out, state->data, state->len);
+	return 0;
+}
+
+/* Back to what was known where a segment begins, and to where that was. */
+static int
+go_back(struct ws_filterrun *r, const struct ws_history *h, ws_lsn segment, struct ws_err *err)
+{
+	uint32_t segsize = ws_walsrc_segsize(r->src);
+	struct ws_buf state = {0};
+	struct ws_pos pos;
+	uint64_t system_id;
+	int rc = -1;
+
+	if (!h) {
+		ws_err_op(err, "history_missing", "%s: no history of the timeline that comes", r->input);
+		goto out;
+	}
+	if (segment_state(r, h, segment, &state, &pos, err) != 0)
+		goto out;
+	ws_filter_free(r->filter);
+	r->filter = ws_filter_new();
+	if (ws_filter_load(r->filter, "segment state", state.data, state.len, &pos, &system_id, err) != 0 ||
+	    (r->dir && ws_filterdir_reopen(r->dir, pos, err) != 0))
+		goto out;
+	ws_filterstream_free(r->stream);
+	r->stream = ws_filterstream_new(r->filter, segsize, system_id);
+	ws_filterstream_seek(r->stream, pos.lsn & ~(ws_lsn)(WS_PAGE_SIZE - 1), pos);
+	/* From here on it is as after a start: the segment's own timeline comes when the segment does. */
+	if (pos.lsn != ws_seg_start(pos.lsn, segsize))
+		r->tli = ws_history_name_of(h, pos.lsn, segsize);
+	r->fed = pos.lsn;
+	r->fork = 0;
+	rc = 0;
+out:
+	ws_buf_free(&state);
+	return rc;
 }
 
 /* A descendant's segment comes.  When it goes on where we are, nothing is to be redone; else back to
@@ -141,35 +178,27 @@ segment_state(struct ws_filterrun *r, const struct ws_walchunk *c, struct ws_buf
 static int
 switch_timeline(struct ws_filterrun *r, const struct ws_walchunk *c, struct ws_err *err)
 {
-	struct ws_buf state = {0};
-	struct ws_pos pos;
-	uint64_t system_id;
-	int rc = -1;
+	const struct ws_history *h = ws_walsrc_history(r->src);
+	ws_lsn segment = ws_seg_start(c->lsn, ws_walsrc_segsize(r->src));
+	uint64_t bytes;
 
+	if (h && !ws_history_end(h, r->tli))
+		return ws_err_op(err, "timeline_not_descendant", "%s: timeline %u does not come from timeline %u",
+		                 r->input, c->tli, r->tli);
 	if (pass_history(r, c->tli, err) != 0)
 		return -1;
-	ws_info("timeline switch: timeline=%u segment=" WS_LSN_FMT, c->tli, WS_LSN_ARG(c->lsn));
-	if (c->lsn != r->fed) {
-		if (segment_state(r, c, &state, err) != 0)
-			goto out;
-		ws_filter_free(r->filter);
-		r->filter = ws_filter_new();
-		if (ws_filter_load(r->filter, "segment state", state.data, state.len, &pos, &system_id, err) != 0 ||
-		    (r->dir && ws_filterdir_reopen(r->dir, pos, err) != 0))
-			goto out;
-		ws_filterstream_free(r->stream);
-		r->stream = ws_filterstream_new(r->filter, ws_walsrc_segsize(r->src), system_id);
-		ws_filterstream_seek(r->stream, pos.lsn & ~(ws_lsn)(WS_PAGE_SIZE - 1), pos);
-		rc = ws_walsrc_seek(r->src, (struct ws_pos){c->tli, pos.lsn}, err);
-	} else {
-		rc = 1;
+	if (r->dir && h && ws_filterdir_set_aside(r->dir, h, false, &bytes, err) != 0)
+		return -1;
+	if (c->lsn != r->fed || c->lsn != segment) {
+		if (go_back(r, h, segment, err) != 0)
+			return -1;
+		return ws_walsrc_seek(r->src, (struct ws_pos){c->tli, r->fed}, err);
 	}
+	ws_info("timeline switch: timeline=%u segment=" WS_LSN_FMT, c->tli, WS_LSN_ARG(c->lsn));
 	r->before = r->tli;
 	r->tli = c->tli;
 	r->fork = c->lsn;
-out:
-	ws_buf_free(&state);
-	return rc;
+	return 1;
 }
 
 /* Following, WAL was no WAL, as *err says.  Only bytes that are not durable yet may be torn: a restart

@@ -18,6 +18,16 @@ left() {
     while read -r f; do echo -n "$((16#${f:8:8} * 4096 + 16#${f:16:8})) "; done
 }
 
+fork_at() { printf '1\t0/%s\tno recovery target specified\n' "$1" >"$T/st/raw/00000002.history"; }
+
+# What branches that were left have behind: ends of timelines, and what is past a fork.
+leftovers() {
+  local name
+  for name in 0000000{6.partial,5.abandoned,6.partial.abandoned,8.abandoned,8.partial.abandoned}; do
+    truncate -s 100 "$T/st/$1/0000000100000000$name"
+  done
+}
+
 pos() { printf '1 %X/%X\n' $(($2 >> 32)) $(($2 & 0xffffffff)) >"$T/st/pos/$1"; }
 prune() { ws-archive prune --state "$T/st"; }
 
@@ -35,7 +45,8 @@ test_major() {
   pg_stop src
   segments raw 3 $((first + 9))
   segments filtered 3 $((first + 9))
-  touch "$T/st/raw/00000002.history" "$T/st/raw/00000001000000000000FFFF.partial"
+  fork_at 7FFFFFFF
+  touch "$T/st/raw/00000001000000000000FFFF.partial"
   local all
   all=$(left raw)
 
@@ -59,12 +70,21 @@ test_major() {
   is "$(left raw | cut -d' ' -f1)" 7 'the lowest floor bounds raw/'
   pos floor.c $((8 * MB))
   pos floor.d $((8 * MB))
+  leftovers raw
   prune
   is "$(left raw | cut -d' ' -f1)" 8 'a segment that ends at the floor goes'
+  is "$(cd "$T/st/raw" && echo 00000001000000000000*.*)" \
+    '000000010000000000000008.abandoned 000000010000000000000008.partial.abandoned 00000001000000000000FFFF.partial' 'and what was left there'
+  fork_at 9F0000
+  pos floor.c $((11 * MB))
+  pos floor.d $((10 * MB))
+  prune
+  is "$(left raw | cut -d' ' -f1)" 9 'a floor past a fork counts as the fork'
+  fork_at 7FFFFFFF
   echo torn >"$T/st/pos/floor.d"
-  pos floor.c $((9 * MB))
+  pos floor.c $((10 * MB))
   status_is 3 'an unreadable floor is refused' prune
-  is "$(left raw | cut -d' ' -f1)" 8 'and nothing goes'
+  is "$(left raw | cut -d' ' -f1)" 9 'and nothing goes'
   rm "$T/st/pos/floor.c" "$T/st/pos/floor.d"
 
   cp -r "$T/src" "$T/st/shadow"
@@ -75,8 +95,10 @@ test_major() {
   pos captured.5 $((redo + 5 * MB))
   pos captured.16400 $((redo + 5 * MB))
   segments filtered 3 $((redo / MB + 9))
+  leftovers filtered
   status_is 0 'with a shadow' prune
   is "$(left filtered | cut -d' ' -f1)" $((redo / MB)) 'its REDO bounds filtered/'
+  is "$(find "$T/st/filtered" -name '*.*')" '' 'what was left there goes, too'
   is "$(left raw | cut -d' ' -f1)" $((first + 4)) 'without floors filtered bounds raw/'
   sql src 'INSERT INTO t SELECT * FROM t' CHECKPOINT
   pg_stop src

@@ -11,11 +11,11 @@
 #include "lib/pg/recvdir.h"
 #include "lib/pg/replmsg.h"
 #include "lib/pg/servermsg.h"
-#include "lib/pg/statepos.h"
 #include "ws/crc.h"
 #include "ws/cursor.h"
 #include "ws/lsn.h"
 #include "ws/pgcontrol.h"
+#include "ws/statepos.h"
 
 static void
 test_stream_messages(void **state)
@@ -201,17 +201,17 @@ test_directories(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(sub, sizeof sub, "%s/pos", dir);
-	assert_int_equal(statepos_min(dir, "floor.", &pos, &n, &err), 0);
+	assert_int_equal(ws_statepos_min(dir, "floor.", &pos, &n, &err), 0);
 	assert_true(n == 0 && pos.lsn == 9);
 	mkdir(sub, 0700);
 	put(sub, "floor.a", "2 0/30\n");
 	put(sub, "floor.b", "1 0/20\n");
 	put(sub, "floor.c.tmp", "torn");
 	put(sub, "read.a", "1 0/1\n");
-	assert_int_equal(statepos_min(dir, "floor.", &pos, &n, &err), 0);
+	assert_int_equal(ws_statepos_min(dir, "floor.", &pos, &n, &err), 0);
 	assert_true(n == 2 && pos.lsn == 0x20 && pos.tli == 1);
 	put(sub, "floor.d", "nonsense");
-	assert_int_equal(statepos_min(dir, "floor.", &pos, &n, &err), -1);
+	assert_int_equal(ws_statepos_min(dir, "floor.", &pos, &n, &err), -1);
 
 	put(dir, "000000010000000000000003.partial", "hello");
 	put(dir, "000000010000000000000003.other", "x");

@@ -155,6 +155,7 @@ append(struct ws_walwriter *w, ws_tli tli, const struct walmake *m, ws_lsn from,
 static void
 go_over(struct ws_walwriter *w, const struct tree *t, int i)
 {
+	struct ws_history h;
 	struct ws_err err;
 	uint64_t aside;
 	size_t n = 0;
@@ -164,7 +165,9 @@ go_over(struct ws_walwriter *w, const struct tree *t, int i)
 		n = (size_t)((uint8_t *)memchr(t->history.data + n, '\n', t->history.len - n) - t->history.data) + 2;
 	ok(ws_walwriter_history(w, t->tli[i], t->history.data, n, &err), &err);
 	ok(ws_walwriter_position(w, (struct ws_pos){t->tli[i - 1], t->fork[i]}, &err), &err);
-	ok(recvdir_set_aside(dir, SEG, t->tli[i - 1], t->fork[i], &aside, &err), &err);
+	ok(ws_history_parse(t->tli[i], (const char *)t->history.data, n, &h, &err), &err);
+	ok(ws_waldir_set_aside(dir, SEG, &h, false, &aside, &err), &err);
+	ws_history_fini(&h);
 }
 
 /* Bytes of generation i, and of the branch that it left for. */

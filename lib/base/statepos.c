@@ -1,14 +1,14 @@
-/* Families of positions; see statepos.h. */
+/* Families of positions; see ws/statepos.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "statepos.h"
 #include "ws/mem.h"
+#include "ws/statepos.h"
 
 int
-statepos_each(const char *state, const char *prefix,
+ws_statepos_each(const char *state, const char *prefix,
 			  int (*each)(void *arg, const char *name, struct ws_pos pos, struct ws_err *err), void *arg,
 			  struct ws_err *err)
 {
@@ -61,11 +61,11 @@ lower(void *arg, const char *name, struct ws_pos pos, struct ws_err *err)
 }
 
 int
-statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *count,
+ws_statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *count,
 			 struct ws_err *err)
 {
 	struct lowest l = {min, 0};
-	int rc = statepos_each(state, prefix, lower, &l, err);
+	int rc = ws_statepos_each(state, prefix, lower, &l, err);
 
 	*count = l.count;
 	return rc;
