@@ -53,6 +53,7 @@ struct ws_decoder_opts {
 
 struct ws_decoder_stats {
 	uint64_t records, commits, skipped, aborts, reaped; /* commits: that were sent */
+	uint64_t abandoned; /* (sub)transactions that a switch of timeline left unfinished */
 	uint64_t inserts, updates, deletes, truncates, replaces, schemas, messages, sequences;
 	uint64_t voided; /* rows that a rewrite in the same transaction superseded */
 	uint64_t merges; /* position lists turned into page maps */

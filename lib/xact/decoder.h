@@ -85,6 +85,11 @@ int ws_skim_wanted(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err
 /* A boundary was passed: shapes found before are looked at again. */
 void ws_decoder_epoch(struct ws_decoder *d);
 
+/* ---- abandon.c ---- */
+
+/* A timeline begins: unfinished transactions go, but for prepared ones. */
+void ws_abandon(struct ws_decoder *d);
+
 /* ---- commit.c ---- */
 int ws_commit(struct ws_decoder *d, const struct ws_record *r, const struct ws_xactrec *x,
               struct ws_err *err);

@@ -14,11 +14,18 @@
 
 /* ---- the set ---- */
 
+static void
+entry_free(struct ws_prepared *p)
+{
+	free(p->gid);
+	free(p->subxids);
+}
+
 void
 ws_prepset_fini(struct ws_prepset *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		free(s->e[i].gid);
+		entry_free(&s->e[i]);
 	free(s->e);
 	*s = (struct ws_prepset){0};
 }
@@ -39,8 +46,12 @@ ws_prepset_add(struct ws_prepset *s, struct ws_xtab *t, const struct ws_xactrec 
 		.xid = x->xid, .db = x->db, .at = at, .time = x->time, .gid = ws_strdup(x->gid)};
 
 	older(t, x->xid, &p.first);
-	for (uint32_t i = 0; i < x->nsubxids; i++)
-		older(t, ws_xactrec_subxid(x, i), &p.first);
+	p.nsubxids = x->nsubxids;
+	p.subxids = ws_malloc((x->nsubxids + 1) * sizeof *p.subxids);
+	for (uint32_t i = 0; i < x->nsubxids; i++) {
+		p.subxids[i] = ws_xactrec_subxid(x, i);
+		older(t, p.subxids[i], &p.first);
+	}
 	if (s->n == s->cap) {
 		s->cap = s->cap ? s->cap * 2 : 8;
 		s->e = ws_realloc(s->e, s->cap * sizeof *s->e);
@@ -54,7 +65,7 @@ ws_prepset_drop(struct ws_prepset *s, ws_xid xid)
 	for (size_t i = 0; i < s->n; i++) {
 		if (s->e[i].xid != xid)
 			continue;
-		free(s->e[i].gid);
+		entry_free(&s->e[i]);
 		memmove(s->e + i, s->e + i + 1, (--s->n - i) * sizeof *s->e);
 		return true;
 	}
@@ -118,7 +129,9 @@ chunk(struct scan *s, struct ws_walsrc *src, const struct ws_walchunk *c, struct
 	if (!s->reader)
 		s->reader = ws_walreader_new(ws_walsrc_segsize(src), 0, 0);
 	/* At a switch the descendant's segment begins again. */
-	if (c->tli != s->tli)
+	if (s->tli && c->tli != s->tli)
+		ws_walreader_fork(s->reader, c->lsn, ws_walsrc_switch(src, s->tli, c));
+	else if (!s->tli)
 		ws_walreader_seek(s->reader, c->lsn, s->done > c->lsn ? s->done : c->lsn);
 	s->tli = c->tli;
 	if (ws_walreader_feed(s->reader, c->lsn, c->p, c->n, err) != 0)

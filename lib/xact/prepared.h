@@ -12,6 +12,8 @@ struct ws_prepared {
 	ws_lsn at;    /* its PREPARE record */
 	int64_t time; /* of PREPARE, microseconds since 2000 */
 	char *gid;
+	ws_xid *subxids; /* its committed subtransactions */
+	uint32_t nsubxids;
 };
 
 struct ws_prepset {

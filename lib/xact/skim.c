@@ -235,14 +235,31 @@ check_wal_level(const struct ws_decoder *d, const struct ws_rec *rec, const stru
 	                 WS_LSN_ARG(rec->start));
 }
 
+/* CheckPoint and xl_end_of_recovery both have ThisTimeLineID @8 and PrevTimeLineID @12: a timeline begins
+ * when they differ. */
+static int
+skim_start(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
+{
+	struct ws_record r;
+
+	if (main_data(rec, &r, 16, "XLOG", err) != 0)
+		return -1;
+	if (ws_le32(r.main + 8) != ws_le32(r.main + 12))
+		ws_abandon(d);
+	return 0;
+}
+
 static int
 skim_xlog(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
 {
 	struct ws_record r;
 	uint32_t at;
+	uint8_t op = rec->info & 0xF0;
 	bool from17 = d->ver->major >= 17;
 
-	switch (rec->info & 0xF0) {
+	if ((op == XLOG_CHECKPOINT_SHUTDOWN || op == XLOG_END_OF_RECOVERY) && skim_start(d, rec, err) != 0)
+		return -1;
+	switch (op) {
 	case XLOG_FPI:
 		skim_fpi(d, rec);
 		return 0;

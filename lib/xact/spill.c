@@ -189,3 +189,27 @@ ws_spill_reap(struct ws_spill *s, ws_xid oldest)
 		sweep(s);
 	return n;
 }
+
+size_t
+ws_spill_abandon(struct ws_spill *s, const ws_xid *keep, size_t n)
+{
+	size_t before = s->n;
+
+	if (!before)
+		return 0;
+	/* As for a commit: what is kept is taken, and then the rest goes. */
+	for (size_t i = 0; i < n; i++)
+		(void)ws_spill_take(s, keep[i]);
+	for (size_t i = 0; i < s->ngroups; i++) {
+		struct ws_spillgroup *g = s->groups[i];
+
+		memcpy(g->has, g->mine, sizeof g->has);
+		memset(g->mine, 0, sizeof g->mine);
+		s->n -= g->n - g->taken;
+		g->n = g->taken;
+		g->taken = 0;
+	}
+	s->taken = 0;
+	sweep(s);
+	return before - s->n;
+}

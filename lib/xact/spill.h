@@ -43,6 +43,8 @@ ws_lsn ws_spill_taken_first(const struct ws_spill *s);
 void ws_spill_done(struct ws_spill *s);
 /* As ws_xtab_reap. */
 size_t ws_spill_reap(struct ws_spill *s, ws_xid oldest);
+/* As ws_xtab_abandon. */
+size_t ws_spill_abandon(struct ws_spill *s, const ws_xid *keep, size_t n);
 
 static inline bool
 ws_spill_bit(const uint64_t *bits, ws_xid xid)

@@ -29,6 +29,8 @@ enum metric {
 	M_MERGES,
 	M_SPILLS,
 	M_REAPED,
+	M_ABANDONED,
+	M_FLOOR_TLI,
 	M_BYTES,
 	M_BLOCKED,
 	M_READ_LSN,
@@ -89,6 +91,9 @@ static const struct {
                   "Unfinished (sub)transactions of which only xid and pages were kept, for memory."},
 	[M_REAPED] = {WS_COUNTER, "walshadow_decode_reaped_total", "",
                   "Transactions that crashed without an abort."},
+	[M_ABANDONED] = {WS_COUNTER, "walshadow_timeline_abandoned_xacts_total", "",
+                     "(Sub)transactions that a switch of timeline left unfinished."},
+	[M_FLOOR_TLI] = {WS_GAUGE, "walshadow_floor_timeline", "", "Timeline of the consumer's floor."},
 	[M_BYTES] = {WS_COUNTER, "walshadow_decode_output_bytes_total", "", "Bytes written."},
 	[M_BLOCKED] = {WS_COUNTER, "walshadow_decode_output_blocked_seconds_total", "",
                    "Time spent waiting for whoever reads the output."},
@@ -174,6 +179,8 @@ ws_run_metrics(struct ws_run *r)
 	*r->m[M_PREPARED] = (double)s.prepared;
 	*r->m[M_PREPARED_TIME] = s.prepared ? (double)s.prepared_time / 1e6 + 946684800 : 0;
 	*r->m[M_REAPED] = (double)s.reaped;
+	*r->m[M_ABANDONED] = (double)s.abandoned;
+	*r->m[M_FLOOR_TLI] = r->live ? r->live->floor.tli : 0;
 	*r->m[M_BYTES] = (double)r->sink.bytes;
 	*r->m[M_BLOCKED] = (double)r->sink.blocked_us / 1e6;
 	*r->m[M_READ_LSN] = (double)r->done.lsn;

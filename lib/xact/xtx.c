@@ -274,6 +274,42 @@ ws_xtab_reap(struct ws_xtab *t, ws_xid oldest)
 	return n;
 }
 
+static bool
+is_kept(const ws_xid *keep, size_t n, ws_xid xid)
+{
+	while (n) {
+		size_t half = n / 2;
+
+		if (keep[half] == xid)
+			return true;
+		if (keep[half] < xid) {
+			keep += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return false;
+}
+
+size_t
+ws_xtab_abandon(struct ws_xtab *t, const ws_xid *keep, size_t n)
+{
+	size_t gone = 0;
+
+	for (struct ws_xtx *tx = t->oldest, *next; tx; tx = next) {
+		next = tx->newer;
+		if (!is_kept(keep, n, tx->xid)) {
+			ws_xid xid = tx->xid;
+
+			ws_xtab_drop(t, tx);
+			(void)ws_spill_drop(&t->spill, xid);
+			gone++;
+		}
+	}
+	return gone + ws_spill_abandon(&t->spill, keep, n);
+}
+
 /* ---- positions ---- */
 
 /* The list becomes a page map. */

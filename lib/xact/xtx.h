@@ -87,6 +87,9 @@ ws_lsn ws_xtab_first_of(const struct ws_xtab *t, ws_xid xid);
 /* Drops every transaction older than `oldest` (modulo 2^32): they crashed.  Returns how many. */
 size_t ws_xtab_reap(struct ws_xtab *t, ws_xid oldest);
 
+/* Drops every transaction but those in keep, whose n xids ascend as numbers.  Returns how many. */
+size_t ws_xtab_abandon(struct ws_xtab *t, const ws_xid *keep, size_t n);
+
 void ws_xtx_append_slow(struct ws_xtab *t, struct ws_xtx *tx, ws_lsn at);
 struct ws_birth *ws_xtx_birth(struct ws_xtx *tx, ws_oid rel); /* by filenode, or NULL */
 struct ws_birth *ws_xtx_add_birth(struct ws_xtx *tx);

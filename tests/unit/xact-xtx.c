@@ -236,6 +236,41 @@ too_many_are_spilled(void **state)
 	ws_xtab_fini(&t);
 }
 
+/* A timeline ends: all but what is prepared. */
+static void
+abandoned_but_prepared(void **state)
+{
+	struct ws_xtab t;
+	static const ws_xid prepared[] = {7, 5000, 39999, 4294967290u};
+
+	(void)state;
+	ws_xtab_init(&t, 256u * 1024);
+	assert_int_equal(ws_xtab_abandon(&t, prepared, 4), 0);
+	for (ws_xid xid = 4294967280u; xid != 40000; xid++)
+		if (xid >= 3)
+			ws_xtx_append(&t, ws_xtab_get(&t, xid, 8192), 8192);
+	ws_xtx_add_birth(ws_xtab_get(&t, 39998, 8192))->rel = 16384;
+	ws_xtx_add_birth(ws_xtab_get(&t, 39999, 8192))->rel = 16385;
+	assert_true(t.spill.n > 1000 && t.used > 1000);
+	size_t listed = t.used + t.spill.n;
+
+	assert_int_equal(ws_xtab_abandon(&t, prepared, 4), listed - 4);
+	assert_int_equal(t.used + t.spill.n, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_true(ws_xtab_find(&t, prepared[i]) || ws_spill_has(&t.spill, prepared[i]));
+	assert_int_equal(ws_xtx_birth(ws_xtab_find(&t, 39999), 16385)->rel, 16385);
+	assert_true(ws_xtab_first(&t) == 8192);
+	/* An xid that comes again has nothing of the one before. */
+	assert_int_equal(ws_xtab_get(&t, 39998, 9000)->n, 0);
+	assert_null(ws_xtab_find(&t, 39998)->ddl);
+	assert_int_equal(ws_xtab_abandon(&t, prepared, 4), 1);
+	/* Nothing prepared: accounts are empty. */
+	assert_int_equal(ws_xtab_abandon(&t, NULL, 0), 4);
+	assert_true(t.used == 0 && t.spill.n == 0 && t.spill.ngroups == 0 && t.bytes == 0);
+	assert_true(ws_xtab_first(&t) == 0 && !t.oldest && !t.newest);
+	ws_xtab_fini(&t);
+}
+
 static void
 spilled_are_reaped(void **state)
 {
@@ -360,7 +395,8 @@ main(void)
 		cmocka_unit_test(lists_of_every_length),  cmocka_unit_test(table_against_model),
 		cmocka_unit_test(reaping_is_modulo),      cmocka_unit_test(budget_makes_page_maps),
 		cmocka_unit_test(too_many_are_spilled),   cmocka_unit_test(spilled_are_reaped),
-		cmocka_unit_test(births_are_found),       cmocka_unit_test(toast_chunks),
+		cmocka_unit_test(abandoned_but_prepared), cmocka_unit_test(births_are_found),
+		       cmocka_unit_test(toast_chunks),
 		cmocka_unit_test(floors_are_safe),
 	};
 
