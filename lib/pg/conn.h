@@ -10,6 +10,7 @@ struct ws_pg {
 	PGconn *conn;
 	char sqlstate[6];
 	int answer_ms;
+	ws_tli tli; /* that was asked for by START_REPLICATION */
 	bool unsent;
 };
 

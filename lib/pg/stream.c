@@ -1,7 +1,6 @@
 /* The replication stream, client side: START_REPLICATION and what comes out of it.  How a stream
  * ends decides what the receiver does next, so each end is an event of its own; see ws/pgconn.h. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "conn.h"
@@ -36,20 +35,15 @@ stream_error(struct ws_pg *c, const PGresult *res, const char *what, struct ws_e
 static int
 parse_next(const PGresult *res, ws_tli finished, struct ws_pos *next, struct ws_err *err)
 {
-	char *end;
-
-	if (PQntuples(res) != 1 || PQnfields(res) != 2)
+	if (PQntuples(res) != 1 || PQnfields(res) != 2 ||
+		ws_tli_parse(PQgetvalue(res, 0, 0), &next->tli) != 0 || next->tli <= finished ||
+		ws_lsn_parse(PQgetvalue(res, 0, 1), &next->lsn) != 0 || next->lsn == 0)
 		return ws_err_temp(err, "end of timeline %u: malformed answer", finished);
-	unsigned long tli = strtoul(PQgetvalue(res, 0, 0), &end, 10);
-
-	if (*end || tli <= finished || tli > UINT32_MAX ||
-		ws_lsn_parse(PQgetvalue(res, 0, 1), &next->lsn) != 0)
-		return ws_err_temp(err, "end of timeline %u: malformed answer", finished);
-	next->tli = (ws_tli)tli;
 	return 0;
 }
 
-/* Everything up to ReadyForQuery: an optional row (1 when it came), two CommandCompletes. */
+/* Everything up to ReadyForQuery: an optional row (1 when it came), two CommandCompletes, of which the
+ * row's result has one. */
 static int
 finish_results(struct ws_pg *c, PGresult *res, struct ws_pos *next, struct ws_err *err)
 {
@@ -61,7 +55,7 @@ finish_results(struct ws_pg *c, PGresult *res, struct ws_pos *next, struct ws_er
 		if (rc != 0) {
 			/* the rest is only read */
 		} else if (st == PGRES_TUPLES_OK) {
-			rc = parse_next(res, next->tli, next, err);
+			rc = parse_next(res, c->tli, next, err);
 			rows++;
 		} else if (st == PGRES_COMMAND_OK) {
 			completes++;
@@ -74,7 +68,7 @@ finish_results(struct ws_pg *c, PGresult *res, struct ws_pos *next, struct ws_er
 		if (!res)
 			break;
 	}
-	if (rc == 0 && (rows > 1 || completes < 1 || PQstatus(c->conn) != CONNECTION_OK))
+	if (rc == 0 && (rows > 1 || rows + completes != 2 || PQstatus(c->conn) != CONNECTION_OK))
 		return ws_err_temp(err, "the end of the stream is incomplete");
 	return rc != 0 ? -1 : rows;
 }
@@ -91,6 +85,7 @@ ws_pg_stream_start(struct ws_pg *c, const char *slot, struct ws_pos pos, struct 
 			 pos.tli);
 	snprintf(what, sizeof what, "cannot stream from " WS_LSN_FMT " on timeline %u",
 			 WS_LSN_ARG(pos.lsn), pos.tli);
+	c->tli = pos.tli;
 	if (!PQsendQuery(c->conn, sql))
 		return pg_error(c, NULL, what, err);
 	if (pg_result(c, &res, START_TIMEOUT_MS, err) != 0)
@@ -106,7 +101,6 @@ ws_pg_stream_start(struct ws_pg *c, const char *slot, struct ws_pos pos, struct 
 		PQclear(res);
 		return -1;
 	}
-	*next = pos;
 	int rc = finish_results(c, res, next, err);
 
 	if (rc == 0)
