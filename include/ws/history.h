@@ -48,6 +48,10 @@ struct ws_history_range ws_history_range(const struct ws_history *h, size_t i);
  * this history), resume_past_fork (lsn is past its end). */
 int ws_history_prove(const struct ws_history *h, ws_tli tli, ws_lsn lsn, struct ws_err *err);
 
+/* Can a server that has this history be followed from timeline from on?  It sends each timeline up to the
+ * switch in the file: history_malformed when a later switch is below it. */
+int ws_history_ascends(const struct ws_history *h, ws_tli from, struct ws_err *err);
+
 /* Appends a line a timeline, oldest first; json: an object a line.  show is what the file has: timeline,
  * begin, end, reason.  path is what it means, the ranges of bytes in [from, to): timeline, begin, end. */
 void ws_history_show(const struct ws_history *h, bool json, struct ws_buf *out);

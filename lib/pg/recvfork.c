@@ -81,7 +81,36 @@ refuse(struct receiver *r, const struct step *s, const struct ws_err *err)
 	return -1;
 }
 
-/* ---- a newer timeline at the start of a session ---- */
+/* ---- the server's timeline at the start of a session ---- */
+
+/* The same timeline id by another history: the switch to it was elsewhere. */
+static int
+check_same(struct receiver *r, const struct ws_pos *kept, struct ws_err *err)
+{
+	struct ws_buf ours = {0}, theirs = {0};
+	char name[WS_WALNAME_MAX];
+	int rc = 0;
+
+	if (kept->tli == 1 || !r->o->dir)
+		return 0;
+	ws_history_name(name, kept->tli);
+	char *path = ws_asprintf("%s/%s", r->o->dir, name);
+
+	/* A directory or a server made by hand need not have it; then bytes alone tell. */
+	if ((rc = ws_file_read(path, WS_HISTORY_MAX, &ours, err)) == 1) {
+		rc = ws_pg_history(r->c, kept->tli, &theirs, err);
+		if (rc != 0)
+			rc = strcmp(err->reason, "history_missing") ? -1 : 0;
+		else if (strcmp(ws_buf_cstr(&ours), ws_buf_cstr(&theirs)) != 0)
+			rc = ws_err_op(err, "sibling_branch",
+			               "%s: the server's history of timeline %u is another: it was promoted elsewhere", path,
+			               kept->tli);
+	}
+	free(path);
+	ws_buf_free(&ours);
+	ws_buf_free(&theirs);
+	return rc;
+}
 
 int
 receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err)
@@ -97,7 +126,7 @@ receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err)
 		return refuse(r, &s, err);
 	}
 	if (kept->tli == r->src.pos.tli)
-		return 0;
+		return check_same(r, kept, err) != 0 ? refuse(r, &s, err) : 0;
 	if (ws_histfetch_get(r->c, r->src.pos.tli, &h, &b, err) != 0)
 		goto out;
 	ws_lsn end = ws_history_end(&h, kept->tli);
@@ -109,7 +138,8 @@ receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err)
 				  kept->tli);
 		goto out;
 	}
-	if (ws_published_check(r->o->state, &h, &s.published, err) != 0)
+	if (ws_history_ascends(&h, kept->tli, err) != 0 ||
+		ws_published_check(r->o->state, &h, &s.published, err) != 0)
 		goto out;
 	if (kept->lsn > end) {
 		ws_warn("received past the fork, nothing of it was sent: timeline=%u received=" WS_LSN_FMT
@@ -211,7 +241,8 @@ receiver_first(struct receiver *r, ws_lsn lsn, struct ws_pos *start, struct ws_e
 
 	if (rc == 0) {
 		*start = (struct ws_pos){ws_history_name_of(&h, lsn, r->src.segsize), ws_seg_start(lsn, r->src.segsize)};
-		if (start->tli != h.tli) {
+		rc = ws_history_ascends(&h, start->tli, err);
+		if (rc == 0 && start->tli != h.tli) {
 			b.len = 0;
 			ws_history_fini(&h);
 			rc = ws_histfetch_get(r->c, start->tli, &h, &b, err);

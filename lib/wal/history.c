@@ -162,3 +162,18 @@ ws_history_prove(const struct ws_history *h, ws_tli tli, ws_lsn lsn, struct ws_e
 		                 h->tli);
 	return 0;
 }
+
+int
+ws_history_ascends(const struct ws_history *h, ws_tli from, struct ws_err *err)
+{
+	for (size_t i = 1; i < h->n; i++) {
+		const struct ws_history_entry *e = &h->entries[i], *before = e - 1;
+
+		if (before->tli >= from && e->end < before->end)
+			return ws_err_op(err, "history_malformed",
+			                 "the history of timeline %u does not ascend: timeline %u ends at " WS_LSN_FMT
+			                 ", timeline %u before it at " WS_LSN_FMT,
+			                 h->tli, e->tli, WS_LSN_ARG(e->end), before->tli, WS_LSN_ARG(before->end));
+	}
+	return 0;
+}

@@ -255,9 +255,24 @@ recovered() {
   proves back 0: 1 "$e" file
   proves back 3:reason=resume_past_fork 1 "$F1" file
   is "$($H segment "$e" "$T/back/pg_wal")" "$T/back/pg_wal/$(sql back "SELECT pg_walfile_name('$e'::pg_lsn)")" 'its segment'
+  follows_not back 'switches that do not ascend'
   # The name of a restore point as a line of its own.
   wait_for -m 'the history of evil' compgen -G "$T/evil/pg_wal/*.history" >/dev/null
   evil
+}
+
+# follows_not SERVER DESC: ws-receive has WAL up to where its timeline 1 ends, and does not follow it.
+follows_not() {
+  local lsn=$e seg
+  seg=$(sql a "SELECT pg_walfile_name('$lsn'::pg_lsn - 1)")
+  rm -rf "$T/st"
+  mkdir -p "$T/st/raw" "$T/st/pos"
+  head -c $(($(lsn_num "$lsn") % 1048576)) "$T/arch/$seg" >"$T/st/raw/$seg.partial"
+  echo "1 $lsn" >"$T/st/pos/received"
+  status_is 3 "ws-receive does not follow $2" timeout 60 ws-receive --state "$T/st" -d "$(conn "$1")"
+  like "${ERR##*$'\n'}" 'reason=history_malformed' 'as malformed'
+  is "$(cat "$T/st/pos/received") $(cd "$T/st/raw" && echo *)" "1 $lsn $seg.partial" 'and nothing moves'
+  like "$(cat "$T/st/log/timelines.log")" '"event":"refused".*"reason":"history_malformed"' 'which the log of timelines has'
 }
 
 evil() {
@@ -275,6 +290,7 @@ evil() {
   is "$(ls -A "$T/h")" '' 'and not kept'
   status_is 3 'to standard output' $H fetch -d "$(conn evil)"
   is "$OUT" '' 'neither'
+  follows_not evil 'a line that a restore point wrote'
   status_is 3 'prove by it' $H prove --tli 1 --lsn 0/1000000 -d "$(conn evil)"
   like "${ERR##*$'\n'}" 'reason=history_malformed' 'is no proof'
 }

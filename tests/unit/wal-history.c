@@ -86,6 +86,35 @@ test_forks(void **state)
 	ws_history_fini(&h);
 }
 
+/* More generations than anybody has had. */
+static void
+test_many(void **state)
+{
+	struct ws_buf b = {0};
+	struct ws_err err;
+	struct ws_history h;
+
+	(void)state;
+	for (unsigned i = 1; i <= 20000; i++)
+		ws_buf_printf(&b, "%u\t%X/%X\tno recovery target specified\n\n", i * 3, i >> 8, (i & 255) << 24 | 0x28);
+	assert_true(b.len < WS_HISTORY_MAX);
+	assert_int_equal(ws_history_parse(70000, (char *)b.data, b.len, &h, &err), 0);
+	assert_int_equal(h.n, 20000);
+	for (unsigned i = 1; i <= 20000; i += 777) {
+		ws_lsn end = (ws_lsn)i << 24 | 0x28;
+
+		assert_true(ws_history_end(&h, i * 3) == end);
+		proved(&h, i * 3, end - 1);
+		proved(&h, i * 3, end);
+		refused(&h, i * 3, end + 1, "resume_past_fork");
+		refused(&h, i * 3 + 1, end, "timeline_not_descendant");
+		assert_int_equal(ws_history_tli_at(&h, end - 1), i * 3);
+		assert_int_equal(ws_history_tli_at(&h, end), i == 20000 ? 70000 : i * 3 + 3);
+	}
+	ws_history_fini(&h);
+	ws_buf_free(&b);
+}
+
 /* As PostgreSQL writes it when recovery towards timeline 2 stops before the fork to it. */
 static void
 test_not_ascending(void **state)
@@ -106,6 +135,18 @@ test_not_ascending(void **state)
 	proved(&h, 2, 0x2000);
 	refused(&h, 2, 0x3000, "resume_past_fork");
 	proved(&h, 3, 0x2001);
+	/* A server sends timeline 1 up to 0x3000. */
+	struct ws_err err = {0};
+
+	assert_int_equal(ws_history_ascends(&h, 1, &err), -1);
+	assert_int_equal(err.status, WS_EOPERATOR);
+	assert_string_equal(err.reason, "history_malformed");
+	assert_int_equal(ws_history_ascends(&h, 2, NULL), 0);
+	ws_history_fini(&h);
+	h = parse(6, "1\t0/3000\tx\n2\t0/2000\tx\n3\t0/2000\tx\n5\t0/4000\tx\n");
+	assert_int_equal(ws_history_ascends(&h, 1, NULL), -1);
+	for (ws_tli t = 2; t <= 6; t++)
+		assert_int_equal(ws_history_ascends(&h, t, NULL), 0);
 	ws_history_fini(&h);
 
 	/* Of every byte the owner by the ranges is the owner by ws_history_tli_at. */
@@ -223,6 +264,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_forks),
+	    cmocka_unit_test(test_many),
 	    cmocka_unit_test(test_not_ascending),
 	    cmocka_unit_test(test_reasons),
 	    cmocka_unit_test(test_alone),
