@@ -88,6 +88,9 @@ candidate() {
   sql a/app "BEGIN; INSERT INTO t (v) VALUES ('prepared'); UPDATE big SET n = 100 WHERE id = 60; PREPARE TRANSACTION 'over'" \
     "BEGIN; INSERT INTO t (v) VALUES ('prepared, rolled back'); PREPARE TRANSACTION 'gone'"
   proc_nap 1
+  # The consumer stands in the middle of the old timeline.
+  ok 'the consumer is paused' walshadow pause main
+  proc_nap 0.5
   wait_for -m 'the standby' pg_replayed b "$(pg_lsn a)"
   pg_kill a
   pg_promote b
@@ -99,6 +102,8 @@ candidate() {
   sql b/app "COMMIT PREPARED 'over'" "ROLLBACK PREPARED 'gone'" 'CREATE TABLE after_it (id int PRIMARY KEY, v text)' \
     "INSERT INTO after_it SELECT g, 'new' FROM generate_series(1, 100) g" 'ALTER TABLE t ADD COLUMN later numeric(8, 2) DEFAULT 1.5' \
     "INSERT INTO t (v, later) VALUES ('with the new column', 2.25)"
+  is "$(timeline_of floor.main)" 1 'the floor is on the old one'
+  ok 'and goes on when the source is on the next timeline' walshadow resume main
   end_load
   same_as b 'after the promotion'
   ok 'the floor has crossed the fork' wait_for -t 60 timeline_is floor.main 2
