@@ -53,9 +53,10 @@ int ws_filterdir_segment_state(struct ws_filterdir *d, const struct ws_history *
 /* A switch of timeline: copies the history file from the directory `from`; begins anew at pos. */
 int ws_filterdir_history(struct ws_filterdir *d, const char *from, ws_tli tli, struct ws_err *err);
 int ws_filterdir_reopen(struct ws_filterdir *d, struct ws_pos pos, struct ws_err *err);
-/* WAL of a branch that h leaves goes out of the way: ws_waldir_set_aside. */
-int ws_filterdir_set_aside(struct ws_filterdir *d, const struct ws_history *h, bool ends, uint64_t *bytes,
-                           struct ws_err *err);
+/* WAL past the end of its timeline on h goes out of the way: ws_waldir_set_aside. */
+int ws_filterdir_set_aside(struct ws_filterdir *d, const struct ws_history *h, uint64_t *bytes, struct ws_err *err);
+/* Is what was saved last past the end of its timeline? */
+bool ws_filterdir_past(const struct ws_filterdir *d, const struct ws_history *h);
 /* The state of pos, as read from a file, is saved in the place of a later one; then the position file. */
 int ws_filterdir_go_back(struct ws_filterdir *d, const struct ws_buf *state, struct ws_pos pos, struct ws_err *err);
 int ws_filterdir_announce(struct ws_filterdir *d, struct ws_pos pos, struct ws_err *err);

@@ -89,7 +89,7 @@ apply(struct back *b, ws_lsn fork, struct ws_err *err)
 	uint64_t bytes;
 
 	if ((b->h.tli != b->pos.tli && ws_filterdir_history(b->dir, b->input, b->h.tli, err) != 0) ||
-	    ws_filterdir_set_aside(b->dir, &b->h, true, &bytes, err) != 0 ||
+	    ws_filterdir_set_aside(b->dir, &b->h, &bytes, err) != 0 ||
 	    (past ? ws_filterdir_go_back(b->dir, &b->saved, b->to, err) : check_announced(b, err)) != 0)
 		return -1;
 	if (past)

@@ -232,10 +232,15 @@ ws_filterdir_segment_state(struct ws_filterdir *d, const struct ws_history *h, w
 }
 
 int
-ws_filterdir_set_aside(struct ws_filterdir *d, const struct ws_history *h, bool ends, uint64_t *bytes,
-                       struct ws_err *err)
+ws_filterdir_set_aside(struct ws_filterdir *d, const struct ws_history *h, uint64_t *bytes, struct ws_err *err)
 {
-	return ws_filterdir_flush(d, err) == 0 ? ws_waldir_set_aside(d->dir, d->segsize, h, ends, bytes, err) : -1;
+	return ws_filterdir_flush(d, err) == 0 ? ws_waldir_set_aside(d->dir, d->segsize, h, true, bytes, err) : -1;
+}
+
+bool
+ws_filterdir_past(const struct ws_filterdir *d, const struct ws_history *h)
+{
+	return d->saved.lsn > ws_history_end(h, d->saved.tli);
 }
 
 int

@@ -156,8 +156,12 @@ go_back(struct ws_filterrun *r, const struct ws_history *h, ws_lsn segment, stru
 		goto out;
 	ws_filter_free(r->filter);
 	r->filter = ws_filter_new();
-	if (ws_filter_load(r->filter, "segment state", state.data, state.len, &pos, &system_id, err) != 0 ||
-	    (r->dir && ws_filterdir_reopen(r->dir, pos, err) != 0))
+	if (ws_filter_load(r->filter, "segment state", state.data, state.len, &pos, &system_id, err) != 0)
+		goto out;
+	/* Killed before the next save, it would begin on the branch that was left. */
+	if (r->dir && ws_filterdir_past(r->dir, h) && ws_filterdir_go_back(r->dir, &state, pos, err) != 0)
+		goto out;
+	if (r->dir && ws_filterdir_reopen(r->dir, pos, err) != 0)
 		goto out;
 	ws_filterstream_free(r->stream);
 	r->stream = ws_filterstream_new(r->filter, segsize, system_id);
@@ -187,7 +191,7 @@ switch_timeline(struct ws_filterrun *r, const struct ws_walchunk *c, struct ws_e
 		                 r->input, c->tli, r->tli);
 	if (pass_history(r, c->tli, err) != 0)
 		return -1;
-	if (r->dir && h && ws_filterdir_set_aside(r->dir, h, false, &bytes, err) != 0)
+	if (r->dir && h && ws_filterdir_set_aside(r->dir, h, &bytes, err) != 0)
 		return -1;
 	if (c->lsn != r->fed || c->lsn != segment) {
 		if (go_back(r, h, segment, err) != 0)

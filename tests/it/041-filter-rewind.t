@@ -5,12 +5,15 @@
 
 # receive SERVER: all that it has written, promotions on the way.
 receive() {
-  ws-receive -q --state "$S" -d "$(pg_conninfo "$1")" -n -E "$(sql "$1" 'SELECT pg_current_wal_flush_lsn()')" 2>"$T/rcv.err" ||
+  local end
+  end=$(sql "$1" 'SELECT pg_current_wal_flush_lsn()')
+  ws-receive -q --state "$S" -d "$(pg_conninfo "$1")" -n -E "$end" 2>"$T/rcv.err" ||
     die "ws-receive: $(tail -n 1 "$T/rcv.err")"
 }
 
 catalogs() { # SERVER NAME: catalog files that are born and die, and what is no catalog's
-  sql "$1" "CREATE TABLE $2 (id int PRIMARY KEY, v text)" 'VACUUM FULL pg_class' "INSERT INTO $2 SELECT g, repeat('x', 100) FROM generate_series(1, ${3:-500}) g" \
+  sql "$1" "CREATE TABLE $2 (id int PRIMARY KEY, v text)" 'VACUUM FULL pg_class' \
+    "INSERT INTO $2 SELECT g, repeat('x', 100) FROM generate_series(1, ${3:-500}) g" \
     "CREATE INDEX ON $2 (v)" 'REINDEX TABLE pg_type' "DROP TABLE $2"
 }
 
@@ -37,13 +40,10 @@ at_least() { lsn_ge "$(position "$1")" "$2"; }
 moved() { (cd "$S" && find filtered pos -type f ! -name .lock -exec sha1sum {} + | sort); }
 segment() { printf '%08X%08X%08X' "$1" 0 $(($(lsn_num "$2") / 1048576)); }
 
-# What a reader could take for WAL of a timeline behind its end: FILE OLD-TLI FORK.
-past_fork() {
-  local f
-  for f in "$S/filtered/$(printf %08X "$1")"*; do
-    [[ $f != *.abandoned ]] && [[ $(basename "$f" .partial) > $(segment "$1" "$2") || $(basename "$f" .partial) = $(segment "$1" "$2") ]] && echo "${f##*/}"
-  done
-  :
+# What a reader could take for WAL of a timeline past its end.
+past_fork() { # TLI FORK
+  (cd "$S/filtered" && printf '%s\n' 0* | grep -v abandoned |
+    awk -v tli="$(printf %08X "$1")" -v fork="$(segment "$1" "$2")" 'index($0, tli) == 1 && substr($0, 1, 24) >= fork')
 }
 
 # same DIR DESC: what a filter makes of raw/ that never saw anything else is there, and, in the state
@@ -100,7 +100,7 @@ copies() { # OLD-TLI
   cp -a "$S" "$T/killed"
   cp -a "$S" "$T/older"
   for at in linkat:history rename:abandoned rename:abandoned:2 rename:filtered/state rename:pos/filtered; do
-    LD_PRELOAD=$TOP/build/prog/dieat.so DIE_AT=$at run ws-filter -q --state "$T/killed" --rewind
+    LD_PRELOAD=$BUILD/prog/dieat.so DIE_AT=$at run ws-filter -q --state "$T/killed" --rewind
     is "$STATUS" 137 "killed at $at"
   done 2>/dev/null
   S=$T/killed
@@ -120,12 +120,15 @@ copies() { # OLD-TLI
 
 # left_and_back OLD NEW WHAT: OLD has gone on past the fork and is stopped, NEW is not promoted yet.
 left_and_back() {
-  local old=$1 new=$2 what=$3 old_tli
+  local old=$1 new=$2 what=$3 old_tli second
   read -r old_tli _ <"$S/pos/received"
   receive "$old"
   pg_kill "$old"
   status_is 0 'past the fork' ws-filter -q --state "$S"
-  [ "$what" != long ] || ok 'another one, that runs' wait_for at_least "$T/live" "$(position "$S/filtered")"
+  if [ "$what" = long ]; then
+    ok 'another one, that runs' wait_for at_least "$T/live" "$(position "$S/filtered")"
+    ok 'and one that will be killed on its way back' wait_for at_least "$T/dying" "$(position "$S/filtered")"
+  fi
   status_is 0 'not known yet' ws-filter --state "$S" --rewind
   like "$ERR" 'nothing to go back from' 'and says so'
   promote "$new"
@@ -133,10 +136,11 @@ left_and_back() {
     pg_stop "$new"
     touch "$T/$new/standby.signal"
     promote "$new"
-    FORK=$(head -n $((old_tli * 2 - 1)) "$T/$new/pg_wal/$(printf %08X "$TLI").history" | tail -n 1 | cut -f 2)
-    is "$(sed -n 's/^[0-9]*\t//p' "$T/$new/pg_wal/$(printf %08X "$TLI").history" | tail -n 2 | cut -d / -f 2 | cut -c 1-2 | uniq | wc -l)" 1 'two forks in one segment'
+    second=$FORK
+    FORK=$(awk -v tli="$old_tli" '$1 == tli {print $2}' "$T/$new/pg_wal/$(printf %08X "$TLI").history")
+    is "$(segment 0 "$second")" "$(segment 0 "$FORK")" 'two forks in one segment'
   fi
-  catalogs "$new" made 6000
+  catalogs "$new" made 10000
   receive "$new"
   not_ok 'what is filtered lies past it' lsn_ge "$FORK" "$(position "$S/filtered")"
   status_is 3 'a filter stops' ws-filter -q --state "$S"
@@ -162,7 +166,7 @@ left_and_back() {
 rewinds() {
   local what old=a new
   S=$T/st
-  rm -rf "$S" "$T"/{before,live,ref}
+  rm -rf "$S" "$T"/{before,ref}
   mkdir "$S"
   pg_init a --wal-segsize=1
   pg_conf a autovacuum=off wal_keep_size=256MB max_wal_size=4GB checkpoint_timeout=1h
@@ -172,7 +176,10 @@ rewinds() {
   catalogs a first 10000
   receive a
   status_is 0 'filtered' ws-filter -q --state "$S" --kept "$S/kept"
-  for what in few long boundary several; do
+  # The fork in a segment and whole segments past it; at a segment boundary; two of them in a segment, and a few
+  # bytes past the first.
+  for what in long boundary several; do
+    # shellcheck disable=SC2034 # tap.sh uses it
     TAP_PREFIX="[$PG_MAJOR] $what: "
     new=$what
     # With room for all of it in one segment; but for long, where a record leads into that.
@@ -183,8 +190,12 @@ rewinds() {
     [ $what != boundary ] || sql "$old" 'SELECT pg_switch_wal()' >/dev/null
     branch "$old" "$new"
     case $what in
-    few) sql "$old" "SELECT pg_logical_emit_message(true, 'x', 'y')" >/dev/null ;;
-    long) bg live ws-filter -q --kept "$S/kept" -D "$T/live" --follow "$S/raw" ;;&
+    several) sql "$old" "SELECT pg_logical_emit_message(true, 'x', 'y')" >/dev/null ;;
+    long)
+      bg live ws-filter -q --kept "$S/kept" -D "$T/live" --follow "$S/raw"
+      LD_PRELOAD=$BUILD/prog/dieat.so DIE_AT=pwrite:dying/00000002 \
+        bg dying ws-filter -q --kept "$S/kept" -D "$T/dying" --follow "$S/raw"
+      ;;&
     *) catalogs "$old" gone 30000 ;;
     esac
     left_and_back "$old" "$new" "$what"
@@ -194,6 +205,10 @@ rewinds() {
       stop live
       is "$STATUS" 0 'it ends in order'
       same "$T/live" 'the same bytes there, too'
+      ok 'the one that is killed' wait_for not_alive dying
+      status_is 0 'goes on when it is started again' ws-filter -q -D "$T/dying" "$S/raw"
+      same "$T/dying" 'the same bytes after a kill on the way'
+      rm -rf "$T"/{live,dying}
     fi
     old=$new
   done
@@ -214,8 +229,10 @@ pruned() {
   done
   cmp_is "$low" -ge 2 'WAL of branches that were left is there'
   status_is 0 'pruned' ws-archive prune -q --state "$S"
-  is "$(cd "$S/raw" && echo 0*[0-9A-F] | cut -c 9-24)" "${first:8}" 'what a fork would make needed stays'
-  is "$(cd "$S/raw" && printf '%s\n' *.abandoned | awk -v first="${first:8}" 'substr($0, 9, 16) < first')" '' 'nothing of those branches below it'
+  is "$(cd "$S/raw" && printf '%s\n' 0* | grep -v '[dy]$' | cut -c 9-24 | sort | head -n 1)" "${first:8}" \
+    'what a fork would make needed stays'
+  is "$(cd "$S/raw" && printf '%s\n' *.abandoned | awk -v first="${first:8}" 'substr($0, 9, 16) < first')" '' \
+    'nothing of those branches below it'
 }
 
 for_majors rewinds
