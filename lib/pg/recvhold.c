@@ -259,7 +259,7 @@ recvhold_look(struct recvhold *h)
 				" received=" WS_LSN_FMT "%s%s",
 				h->set->label, WS_LSN_ARG(h->pos.lsn), WS_LSN_ARG(h->received), *h->why ? ": " : "", h->why);
 		h->said_us = now;
-	} else if (!lag && h->said_us) {
+	} else if (!lag && h->received && h->said_us) {
 		ws_info("the standby has caught up: hold_back=%s flushed=" WS_LSN_FMT, h->set->label,
 				WS_LSN_ARG(h->pos.lsn));
 		h->said_us = 0;

@@ -20,7 +20,7 @@ parse(const char *s, struct ws_err *err)
 {
 	struct ws_buf b = {0};
 
-	if (s && !is_conninfo(s)) {
+	if (s && *s && !is_conninfo(s)) {
 		pg_put_parameter(&b, "dbname", s);
 		s = ws_buf_cstr(&b);
 	}

@@ -8,7 +8,7 @@ pos() { echo "$2" >"$S/pos/.new" && mv "$S/pos/.new" "$S/pos/$1"; }
 stream_has() { grep -q -- "\"id\":$1\b" "$T/decode.out"; }
 committed() { sed -n "/\"id\":$1\\b/,\$p" "$T/decode.out" | grep -q '"type":"commit"'; }
 start_receive() {
-  bg receive ws-receive --state "$S" -d "$(pg_hosts a b) target_session_attrs=primary" --hold-back "$SET" \
+  bg receive ws-receive --state "$S" -d "$(pg_hosts a b) user=ws target_session_attrs=primary" --hold-back "$SET" \
     --metrics "$T/receive.prom"
 }
 start_decode() { bg decode ws-decode --state "$S" --consumer x -F json --hold-back "$SET" --metrics "$T/decode.prom"; }
@@ -42,7 +42,7 @@ hold() {
   pg_init a --wal-segsize=1
   pg_conf a autovacuum=off wal_keep_size=64MB
   pg_start a
-  sql a 'CREATE TABLE t (id int PRIMARY KEY)'
+  sql a 'CREATE TABLE t (id int PRIMARY KEY)' 'CREATE ROLE ws REPLICATION LOGIN' 'GRANT SELECT ON t TO ws'
   db=$(sql a "SELECT oid FROM pg_database WHERE datname = 'postgres'")
   catfill "$S/catalog" "$(pg_conninfo a)" "$T/a/pg_wal" >"$T/catfill.log" 2>&1 ||
     die "catfill: $(tail -n 1 "$T/catfill.log")"
@@ -60,6 +60,9 @@ hold() {
   start_receive
   start_decode
   sql a 'INSERT INTO t VALUES (1)'
+  ok 'a right is missing' wait_for grep -q '^walshadow_hold_queries_total [1-9]' "$T/receive.prom"
+  not_ok 'nothing is known' test -e "$S/pos/hold.1:a,b"
+  sql a 'GRANT pg_read_all_stats TO ws'
   ok 'what the standby has goes out' wait_for committed 1
   not_ok 'the position of another set is gone' test -e "$S/pos/hold.z"
 

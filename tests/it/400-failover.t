@@ -120,7 +120,15 @@ quiet() {
   local switch
   set_up
   standby b a
-  ok 'set up' init_from b || return
+  # Until then from the primary, held back by the standby.
+  mkdir -p "$S" && printf '%s\n' BACKOFF_MAX=1 WS_RECEIVE_HOLD_BACK=b >"$S/walshadow.conf"
+  ok 'set up' pipe_init a/app || return
+  like "$(walshadow status)" 'hold\.b +[0-9A-F/]+ +1 +[0-9]+ +1 of 1 standbys connected' 'status tells what the standby has'
+  like "$(tr '\0' ' ' <"/proc/$(cat "$S/run/decode.main.pid")/cmdline")" '--hold-back b ' 'the consumer is held back'
+  pipe_drained a 'held back' || return
+  pipe_stop
+  sed -i '/^WS_RECEIVE_HOLD_BACK=/d' "$S/walshadow.conf"
+  pipe_source "$(pg_hosts b)" && pipe_start
   sql a/app "INSERT INTO t (v) VALUES ('before')"
   pipe_drained a 'before' || return
   wait_for -m 'the standby' pg_replayed b "$(pg_lsn a)"
