@@ -227,8 +227,8 @@ boundary() {
   again b
   again b
   load b 12000
-  receive "$(pg_conninfo b)"
-  ok 'two forks in one segment' wait_for received_from b
+  bg rcv ws-receive --state "$T/st" -d "$(pg_conninfo b)"
+  ok 'two forks in one segment, without a slot' wait_for received_from b
   is "$(tli_received)" 4 'to the newest timeline'
   is "$(($(lsn_num "$(switch_of 00000003)") / 1048576))" "$(($(lsn_num "$(switch_of 00000004)") / 1048576))" 'it was one'
   same_wal b 4 'the same bytes on the last'

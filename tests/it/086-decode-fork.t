@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ws-decode at a timeline switch.  Transactions there: what committed before the fork is drained, what was open
 # is dropped with its positions, TOAST, subtransactions and files, what was prepared goes on; an xid that
-# both branches used is two.  After a restart: what an earlier run published decides, by sent.NAME, although
+# both branches used is two; a row's record lies over the start of the fork's segment.  After a restart: what an earlier run published decides, by sent.NAME, although
 # nothing of it was acknowledged.
 . "$(dirname "$0")/lib/it.sh"
 
@@ -20,6 +20,19 @@ open_in() {
   wait_for_is 1 sql a "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = $# AND granted"
 }
 
+# Rows, and nothing else, until a segment is full: one of them lies over its end.
+over_a_boundary() {
+  # shellcheck disable=SC2016
+  sql a 'DO $$
+    DECLARE seg text := pg_walfile_name(pg_current_wal_insert_lsn());
+    BEGIN
+      FOR i IN 1 .. 100000 LOOP
+        INSERT INTO w VALUES (i, repeat($x$x$x$, 150));
+        EXIT WHEN pg_walfile_name(pg_current_wal_insert_lsn()) <> seg;
+      END LOOP;
+    END $$'
+}
+
 # What is open, prepared and committed where a crashes.
 before_fork() {
   open_in 'INSERT INTO t VALUES (60)' 'SAVEPOINT r' 'INSERT INTO t VALUES (61)' 'RELEASE r' 'SAVEPOINT s' \
@@ -36,7 +49,7 @@ next_xid() { sql "$1" 'SELECT txid_snapshot_xmax(txid_current_snapshot())'; }
 
 # The WAL of b, offline: from where a began, up to $1, and what the metrics then say.
 offline() {
-  ws-decode --catalog "$S/catalog" --database "$DB" -s "$floor" -F json --metrics "$S/decode.prom" "$@" "$T/b/pg_wal" >"$T/offline" 2>"$T/err" ||
+  ws-decode --catalog "$S/catalog" --database "$DB" -s "$first" -F json --metrics "$S/decode.prom" "$@" "$T/b/pg_wal" >"$T/offline" 2>"$T/err" ||
     fail 'ws-decode' "$(cat "$T/err")"
 }
 
@@ -46,6 +59,7 @@ accounts() {
   # Those of 60, 61, 62, of the savepoint after the rollback, and of 65.
   is "$(metric timeline_abandoned_xacts_total)" 5 'what was open at the fork is dropped there'
   is "$(metric decode_prepared_transactions) $(metric decode_unfinished_transactions)" '2 3' 'what was prepared is kept with its subtransaction'
+  is "$(grep -c '"type":"row".*"table":"w"' "$T/offline")" "$rows" "all rows before the fork's segment, and the one that lies over its start"
   offline
   is "$(ids "$T/offline")" '1 2 3 50 51 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 ' 'and commits on the descendant'
   is "$(metric decode_prepared_transactions) $(metric decode_unfinished_transactions) $(metric decode_position_bytes)" '0 0 0' 'accounts are back to zero'
@@ -54,17 +68,21 @@ accounts() {
 }
 
 fork() {
-  local DB decided xid floor switch beyond seg end
+  local DB decided xid first rows floor switch beyond seg end
   S=$T/state
   rm -rf "$S"
   mkdir -p "$S/pos" "$S/consumer/x" "$S/catalog"
-  pg_new a
-  pg_conf a autovacuum=off max_prepared_transactions=10
+  pg_new a --wal-segsize=1
+  pg_conf a autovacuum=off max_prepared_transactions=10 wal_keep_size=64MB
   pg_restart a
   DB=$(sql a "SELECT oid FROM pg_database WHERE datname = 'postgres'")
-  sql a 'CREATE TABLE t (id int PRIMARY KEY, v text STORAGE EXTERNAL)' 'CREATE TABLE u (id int PRIMARY KEY)'
+  sql a 'CREATE TABLE t (id int PRIMARY KEY, v text STORAGE EXTERNAL)' 'CREATE TABLE u (id int PRIMARY KEY)' \
+    'CREATE TABLE w (n int, v text)'
   catfill "$S/catalog" "$(pg_conninfo a)" "$T/a/pg_wal" >"$T/catfill.log" 2>&1 || die "catfill: $(tail -n 1 "$T/catfill.log")"
   printf 'DATABASE_OID=%s\nDATABASE=postgres\n' "$DB" >"$S/consumer/x/config"
+  first=$(pg_lsn a)
+  over_a_boundary
+  rows=$(sql a 'SELECT count(*) FROM w')
   floor=$(pg_lsn a)
   sql a 'INSERT INTO t VALUES (1)'
   before_fork
@@ -105,11 +123,12 @@ fork() {
   pos "captured.$DB" "2 $(pg_lsn b)"
   end=$(pg_lsn b)
   seg=$(sql b 'SELECT pg_walfile_name(pg_current_wal_lsn())')
+  is "$(sql b "SELECT pg_walfile_name('$floor')")" "$seg" "the fork's segment is the one behind"
   pg_stop b
   pg_stop a
   accounts
   # As ws-receive leaves it: what is there is the end.
-  head -c $(($(lsn_num "$end") & 16777215)) "$T/b/pg_wal/$seg" >"$S/raw/$seg.partial"
+  head -c $(($(lsn_num "$end") & 1048575)) "$T/b/pg_wal/$seg" >"$S/raw/$seg.partial"
   cp "$T/b/pg_wal/00000002.history" "$S/raw/"
 
   # Sent on the ancestor, past the switch, and not acknowledged.
