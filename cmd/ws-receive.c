@@ -11,7 +11,7 @@
 
 static struct {
 	char *state, *dir, *output, *conninfo, *host, *port, *user, *slot, *endpos, *startpos, *status,
-		*confirm, *raw_limit, *sync_interval, *hold_back;
+		*confirm, *raw_limit, *sync_interval, *hold_back, *restore;
 	int no_password, password, create, drop, if_not_exists, no_loop, synchronous, no_sync;
 } opt;
 
@@ -51,6 +51,9 @@ static const struct poptOption options[] = {
 	 "least time between fsyncs (default: 10ms)", "SECS"},
 	{"confirm", 0, POPT_ARG_STRING, &opt.confirm, 0,
 	 "confirm the slot at received (default) or floor", "WHAT"},
+	{"restore-command", 0, POPT_ARG_STRING, &opt.restore, 0,
+	 "take WAL that the server has no longer from an archive, as PostgreSQL's restore_command",
+	 "COMMAND"},
 	{"raw-limit", 0, POPT_ARG_STRING, &opt.raw_limit, 0,
 	 "disconnect while consumers have not read SIZE of WAL", "SIZE"},
 	{"hold-back", 0, POPT_ARG_STRING, &opt.hold_back, 0,
@@ -100,6 +103,10 @@ parse_options(struct ws_receive_opts *o, struct ws_err *err)
 	if (opt.hold_back && ws_hold_parse("--hold-back", opt.hold_back, &hold, err) != 0)
 		return -1;
 	o->hold = opt.hold_back ? &hold : NULL;
+	if (opt.restore && ws_receive_restore_command_check(opt.restore, err) != 0)
+		return -1;
+	if (opt.restore && opt.output)
+		return ws_err_usage(err, "--restore-command needs a directory, not --output");
 	o->confirm_floor = opt.confirm && !strcmp(opt.confirm, "floor");
 	if (!o->state && (o->confirm_floor || opt.raw_limit))
 		return ws_err_usage(err, "%s needs --state",
@@ -129,6 +136,7 @@ run(int argc, const char **argv, struct ws_err *err)
 	bool own = opt.dir || opt.output;
 	struct ws_receive_opts o = {.state = opt.state || own ? opt.state : getenv("WALSHADOW_STATE"),
 								.slot = opt.slot,
+								.restore_command = opt.restore,
 								.synchronous = opt.synchronous,
 								.no_sync = opt.no_sync,
 								.no_loop = opt.no_loop};

@@ -42,6 +42,9 @@ struct ws_history_range {
 };
 struct ws_history_range ws_history_range(const struct ws_history *h, size_t i);
 
+/* What follows timeline tli, which is on h and not h->tli: the next timeline that has bytes, and the switch. */
+struct ws_pos ws_history_next(const struct ws_history *h, ws_tli tli);
+
 /* Is what ends at lsn on timeline tli part of this history?  0: tli is h->tli or an ancestor, and lsn is
  * at or below its end there.  A switch is on both timelines; below a timeline's begin its bytes are its
  * ancestors', and so are this history's.  Else WS_EOPERATOR: timeline_not_descendant (tli is not on

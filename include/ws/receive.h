@@ -18,9 +18,13 @@ struct ws_receive_opts {
 	bool no_sync, no_loop;
 	ws_lsn startpos, endpos; /* 0: none; startpos only with the framed stream */
 	uint64_t raw_limit;      /* bytes that no consumer has read yet; 0: none */
+	const char *restore_command; /* PostgreSQL's; NULL: none.  Needs dir */
 	double status_interval;  /* seconds, 0: only when asked */
 	double sync_interval;    /* seconds */
 };
+
+/* -1: WS_EUSAGE, this is no restore command. */
+int ws_receive_restore_command_check(const char *command, struct ws_err *err);
 
 /* Runs until endpos, a signal or an error.  Returns an exit status, *err filled when not 0. */
 int ws_receive_run(const struct ws_receive_opts *o, struct ws_err *err);

@@ -25,8 +25,8 @@
 
 /* ---- start of a session ---- */
 
-static int
-open_output(struct receiver *r, struct ws_err *err)
+int
+receiver_open_output(struct receiver *r, struct ws_err *err)
 {
 	const struct ws_receive_opts *o = r->o;
 	struct ws_cluster c = {r->src.system_id, r->src.major, r->src.segsize};
@@ -37,7 +37,6 @@ open_output(struct receiver *r, struct ws_err *err)
 							  .no_sync = o->no_sync,
 							  .synchronous = o->synchronous,
 							  .sync_interval = o->sync_interval};
-
 	int rc = 0;
 
 	if (!r->out) {
@@ -47,6 +46,10 @@ open_output(struct receiver *r, struct ws_err *err)
 		rc = r->out ? recvhold_start(o->dir ? o->state : NULL, o->hold, &o->conn, &r->hold, err) : -1;
 	}
 	free(path);
+	if (rc != 0)
+		r->local = true;
+	else
+		receiver_archive_sweep(r);
 	return rc;
 }
 
@@ -86,7 +89,8 @@ receiver_check_slot(struct receiver *r, struct ws_pos kept, struct ws_pos *resta
 						 "replication slot \"%s\" reserves no WAL: it was invalidated, or made "
 						 "without reserving; drop it and create it with --create-slot",
 						 r->o->slot);
-	if (kept.lsn && restart->lsn > kept.lsn)
+	/* It holds all of the segment in which it begins (xlog.c, KeepLogSeg). */
+	if (kept.lsn && ws_seg_start(restart->lsn, r->src.segsize) > kept.lsn)
 		return ws_err_op(err, "slot_too_new",
 						 "replication slot \"%s\" begins at " WS_LSN_FMT
 						 ", the WAL kept ends at " WS_LSN_FMT
@@ -132,6 +136,7 @@ connect_source(struct receiver *r, struct ws_err *err)
 		r->src = was;
 		return -1;
 	}
+	r->connected = true;
 	return check_source(r, &was, err);
 }
 
@@ -149,11 +154,7 @@ begin_session(struct receiver *r, struct ws_pos *start, struct ws_err *err)
 	}
 	if (connect_source(r, err) != 0)
 		return -1;
-	if (open_output(r, err) != 0) {
-		r->local = true;
-		return -1;
-	}
-	if (choose_start(r, start, err) != 0)
+	if (receiver_open_output(r, err) != 0 || choose_start(r, start, err) != 0)
 		return -1;
 	int room = r->ever ? 1 : receiver_room(r, false, err);
 
@@ -176,7 +177,7 @@ begin_session(struct receiver *r, struct ws_pos *start, struct ws_err *err)
 			"%s%s",
 			r->src.system_id, start->tli, WS_LSN_ARG(start->lsn), WS_LSN_ARG(kept),
 			r->o->slot ? " slot=" : "", r->o->slot ? r->o->slot : "");
-	recvout_begin(r->out, *start);
+	recvout_begin(r->out, *start, "the server's");
 	recvhold_session(r->hold, r->c, &r->src);
 	r->tli = start->tli;
 	r->pushed = r->checked = start->lsn;
@@ -353,7 +354,7 @@ session(struct receiver *r, struct ws_err *err)
 {
 	struct ws_pos start = {0, 0};
 
-	r->streamed = false;
+	r->streamed = r->connected = false;
 	int rc = begin_session(r, &start, err);
 
 	while (rc == 0 || rc == TIMELINE_END) {
@@ -362,7 +363,7 @@ session(struct receiver *r, struct ws_err *err)
 			say_goodbye(r);
 	}
 	if (rc < 0 && !strcmp(err->reason, "wal_missing") && start.lsn &&
-		start.lsn < ws_seg_start(recvout_kept(r->out).lsn, r->src.segsize)) {
+		start.lsn < ws_seg_start(recvout_kept(r->out).lsn, r->src.segsize) && recvout_announced(r->out)) {
 		/* Only the segment before, wanted for the comparison, is gone: nothing is missing. */
 		r->skip_previous = true;
 		rc = NO_PREVIOUS;
@@ -393,6 +394,7 @@ judge(struct receiver *r, int rc, struct ws_err *err)
 		break;
 	case NO_ROOM:
 	case NO_PREVIOUS:
+	case RESTORED:
 		return -1;
 	case BLOCKED:
 		ws_err_temp(err, "the output took nothing for %d s: disconnected until it does",
@@ -429,14 +431,18 @@ run(struct receiver *r, struct ws_err *err)
 	int backoff = BACKOFF_MIN_MS;
 
 	for (;;) {
-		int rc = session(r, err), status = judge(r, rc, err);
+		int rc = session(r, err);
+
+		if (rc < 0 && receiver_asks_archive(r, err))
+			rc = receiver_restore(r, err);
+		int status = judge(r, rc, err);
 
 		if (status >= 0)
 			return status;
 		*r->m_reconnects += 1;
-		if (r->streamed)
+		if (r->streamed || rc == RESTORED)
 			backoff = BACKOFF_MIN_MS;
-		if (rc == NO_ROOM || rc == BLOCKED || rc == NO_PREVIOUS)
+		if (rc == NO_ROOM || rc == BLOCKED || rc == NO_PREVIOUS || rc == RESTORED)
 			continue;
 		int ms = err->status == WS_EUSAGE ? BACKOFF_CONFIG_MS : backoff;
 
@@ -462,5 +468,6 @@ ws_receive_run(const struct ws_receive_opts *o, struct ws_err *err)
 		*err = cerr;
 		status = cerr.status;
 	}
+	receiver_archive_fini(&r);
 	return status;
 }

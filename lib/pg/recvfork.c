@@ -13,7 +13,6 @@
 
 #include "receiver.h"
 #include "ws/file.h"
-#include "ws/histfetch.h"
 #include "ws/lsn.h"
 #include "ws/published.h"
 #include "ws/text.h"
@@ -26,6 +25,7 @@ struct step {
 	struct ws_pos resume;   /* what was here when it came */
 	struct ws_pos published;
 	uint64_t abandoned;
+	const char *history; /* whose it is */
 };
 
 /* One line of STATE/log/timelines.log, as ws-receive(1) says.  A disk that takes none is said. */
@@ -47,7 +47,7 @@ note(struct receiver *r, const struct step *s, const struct ws_err *failure)
 				  WS_LSN_ARG(s->resume.lsn), WS_LSN_ARG(s->published.lsn), s->abandoned);
 	ws_buf_puts(&b, ",\"slot\":");
 	ws_text_json(&b, r->o->slot ? r->o->slot : "");
-	ws_buf_puts(&b, ",\"history\":\"server\"");
+	ws_buf_printf(&b, ",\"history\":\"%s\"", s->history);
 	if (failure) {
 		ws_buf_printf(&b, ",\"reason\":\"%s\",\"message\":", failure->reason);
 		ws_text_json(&b, failure->msg);
@@ -66,11 +66,11 @@ note(struct receiver *r, const struct step *s, const struct ws_err *failure)
 	ws_buf_free(&b);
 }
 
-/* Counts and notes a refusal for good; what may pass is only an error. */
+/* Counts and notes a refusal for good; what may pass, or the archive may give, is only an error. */
 static int
 refuse(struct receiver *r, const struct step *s, const struct ws_err *err)
 {
-	if (err->status == WS_EOPERATOR) {
+	if (err->status == WS_EOPERATOR && !receiver_asks_archive(r, err)) {
 		char label[60];
 
 		snprintf(label, sizeof label, "reason=\"%s\"", err->reason);
@@ -115,7 +115,7 @@ check_same(struct receiver *r, const struct ws_pos *kept, struct ws_err *err)
 int
 receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err)
 {
-	struct step s = {.from = {kept->tli, 0}, .to = {r->src.pos.tli, 0}, .resume = *kept};
+	struct step s = {.from = {kept->tli, 0}, .to = {r->src.pos.tli, 0}, .resume = *kept, .history = "server"};
 	struct ws_buf b = {0};
 	struct ws_history h;
 	int rc = -1;
@@ -127,7 +127,7 @@ receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err)
 	}
 	if (kept->tli == r->src.pos.tli)
 		return check_same(r, kept, err) != 0 ? refuse(r, &s, err) : 0;
-	if (ws_histfetch_get(r->c, r->src.pos.tli, &h, &b, err) != 0)
+	if (receiver_history(r, r->src.pos.tli, &h, &b, &s.history, err) != 0)
 		goto out;
 	ws_lsn end = ws_history_end(&h, kept->tli);
 
@@ -148,7 +148,7 @@ receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err)
 		recvout_cut_back(r->out, end);
 		kept->lsn = end;
 	}
-	rc = 0;
+	rc = r->o->restore_command ? receiver_history_learn(r, &h, kept->tli, err) : 0;
 out:
 	ws_history_fini(&h);
 	ws_buf_free(&b);
@@ -195,38 +195,74 @@ begin_next(struct receiver *r, const struct step *s, struct ws_err *err)
 	return rc ? TIMELINE_END : 0;
 }
 
-int
-receiver_switch(struct receiver *r, struct ws_err *err)
+/* What is the same whoever says that the timeline ends: all of it is here, the next one's history is, and
+ * what lies past the switch is set aside.  0, STOPPING or -1. */
+static int
+leave(struct receiver *r, struct step *s, struct ws_err *err)
 {
-	struct step s = {.from = {r->tli, r->next.lsn}, .to = r->next, .resume = {r->tli, r->pushed}};
-	uint64_t since = ws_now_us();
 	struct ws_buf b = {0};
 	struct ws_history h = {0};
 	int rc = receiver_wait_idle(r, err);
 
 	if (rc != 0)
 		return rc;
-	rc = -1;
-	if (ws_histfetch_get(r->c, s.to.tli, &h, &b, err) != 0 || prove(r, &s, &h, err) != 0 ||
-		recvout_history(r->out, s.to.tli, b.data, b.len, err) != 0 ||
-		recvhold_cut(r->hold, s.from.tli, s.to.lsn, err) != 0 ||
-		recvout_timeline_end(r->out, &h, s.to.lsn, &s.abandoned, err) != 0)
-		goto out;
-	rc = begin_next(r, &s, err);
-	if (rc < 0)
-		goto out;
-	note(r, &s, NULL);
-	*r->m_switches += 1;
-	*r->m_switch_lsn = (double)s.to.lsn;
-	*r->m_abandoned += (double)s.abandoned;
-	*r->m_transition = (double)(ws_now_us() - since) / 1e6;
-	ws_info("timeline switch: system_id=%" PRIu64 " old_timeline=%u new_timeline=%u switch=" WS_LSN_FMT
-			" resume=" WS_LSN_FMT " published=" WS_LSN_FMT " abandoned_bytes=%" PRIu64 " history=server%s%s",
-			r->src.system_id, s.from.tli, s.to.tli, WS_LSN_ARG(s.to.lsn), WS_LSN_ARG(s.resume.lsn),
-			WS_LSN_ARG(s.published.lsn), s.abandoned, r->o->slot ? " slot=" : "", r->o->slot ? r->o->slot : "");
-out:
+	if (receiver_history(r, s->to.tli, &h, &b, &s->history, err) != 0 || prove(r, s, &h, err) != 0 ||
+		recvout_history(r->out, s->to.tli, b.data, b.len, err) != 0 ||
+		recvhold_cut(r->hold, s->from.tli, s->to.lsn, err) != 0 ||
+		recvout_timeline_end(r->out, &h, s->to.lsn, &s->abandoned, err) != 0)
+		rc = -1;
 	ws_history_fini(&h);
 	ws_buf_free(&b);
+	return rc;
+}
+
+static void
+switched(struct receiver *r, const struct step *s, uint64_t since)
+{
+	note(r, s, NULL);
+	*r->m_switches += 1;
+	*r->m_switch_lsn = (double)s->to.lsn;
+	*r->m_abandoned += (double)s->abandoned;
+	*r->m_transition = (double)(ws_now_us() - since) / 1e6;
+	ws_info("timeline switch: system_id=%" PRIu64 " old_timeline=%u new_timeline=%u switch=" WS_LSN_FMT
+			" resume=" WS_LSN_FMT " published=" WS_LSN_FMT " abandoned_bytes=%" PRIu64 " history=%s%s%s",
+			r->src.system_id, s->from.tli, s->to.tli, WS_LSN_ARG(s->to.lsn), WS_LSN_ARG(s->resume.lsn),
+			WS_LSN_ARG(s->published.lsn), s->abandoned, s->history, r->o->slot ? " slot=" : "",
+			r->o->slot ? r->o->slot : "");
+}
+
+static struct step
+step_to(const struct receiver *r, struct ws_pos next)
+{
+	return (struct step){
+		.from = {r->tli, next.lsn}, .to = next, .resume = {r->tli, r->pushed}, .history = "server"};
+}
+
+int
+receiver_switch(struct receiver *r, struct ws_err *err)
+{
+	struct step s = step_to(r, r->next);
+	uint64_t since = ws_now_us();
+	int rc = leave(r, &s, err);
+
+	if (rc == 0 && (rc = begin_next(r, &s, err)) >= 0)
+		switched(r, &s, since);
+	return rc < 0 ? refuse(r, &s, err) : rc;
+}
+
+int
+receiver_switch_restored(struct receiver *r, struct ws_pos next, struct ws_err *err)
+{
+	struct step s = step_to(r, next);
+	uint64_t since = ws_now_us();
+	int rc = leave(r, &s, err);
+
+	if (rc == 0) {
+		r->tli = next.tli;
+		r->pushed = ws_seg_start(next.lsn, r->src.segsize);
+		recvout_begin_fork(r->out, (struct ws_pos){r->tli, r->pushed});
+		switched(r, &s, since);
+	}
 	return rc < 0 ? refuse(r, &s, err) : rc;
 }
 
@@ -237,7 +273,8 @@ receiver_first(struct receiver *r, ws_lsn lsn, struct ws_pos *start, struct ws_e
 {
 	struct ws_buf b = {0};
 	struct ws_history h;
-	int rc = ws_histfetch_get(r->c, r->src.pos.tli, &h, &b, err);
+	const char *source;
+	int rc = receiver_history(r, r->src.pos.tli, &h, &b, &source, err);
 
 	if (rc == 0) {
 		*start = (struct ws_pos){ws_history_name_of(&h, lsn, r->src.segsize), ws_seg_start(lsn, r->src.segsize)};
@@ -245,7 +282,7 @@ receiver_first(struct receiver *r, ws_lsn lsn, struct ws_pos *start, struct ws_e
 		if (rc == 0 && start->tli != h.tli) {
 			b.len = 0;
 			ws_history_fini(&h);
-			rc = ws_histfetch_get(r->c, start->tli, &h, &b, err);
+			rc = receiver_history(r, start->tli, &h, &b, &source, err);
 		}
 	}
 	if (rc == 0 && start->tli > 1)

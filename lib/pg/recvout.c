@@ -48,9 +48,11 @@ struct recvout {
 	bool was_full;
 	struct ws_err err;
 	ws_tli tli;
+	ws_tli ancestor; /* while tli's own bytes do not reach its begin yet, 0 else */
 	ws_lsn end;    /* of what is written */
 	ws_lsn synced; /* of what is durable; 0 until compared */
 	ws_lsn next;   /* of the last push */
+	const char *whose; /* bytes come */
 	uint64_t verified;
 
 	/* the thread's own */
@@ -138,9 +140,9 @@ differs(struct recvout *o, ws_lsn at, struct ws_err *err)
 
 	/* Never announced, and in the growing file: a crash tore it, the server's bytes stand. */
 	if (o->pos_path && at >= durable && at >= seg && kept_grows(o)) {
-		ws_warn("bytes written but not received yet differ from the server's, cut: lsn=" WS_LSN_FMT
+		ws_warn("bytes written but not received yet differ from %s, cut: lsn=" WS_LSN_FMT
 				" bytes=%llu",
-				WS_LSN_ARG(at), (unsigned long long)(o->kept - at));
+				o->whose, WS_LSN_ARG(at), (unsigned long long)(o->kept - at));
 		if (recvdir_cut(o->dir, o->o.cluster.segsize, o->tli, at, err) != 0)
 			return -1;
 		pthread_mutex_lock(&o->lock);
@@ -150,10 +152,10 @@ differs(struct recvout *o, ws_lsn at, struct ws_err *err)
 		return compared(o, err);
 	}
 	return ws_err_op(err, "sibling_branch",
-					 "%s: the WAL kept differs from the server's at " WS_LSN_FMT
+					 "%s: the WAL kept differs from %s at " WS_LSN_FMT
 					 " on timeline %u: this is "
 					 "another history of the same cluster, or the file was damaged",
-					 o->dir, WS_LSN_ARG(at), o->tli);
+					 o->dir, o->whose, WS_LSN_ARG(at), o->tli);
 }
 
 /* Compares the part of [lsn, lsn+n) below the kept end; returns how much of it is dealt with. */
@@ -210,6 +212,8 @@ write_chunk(struct recvout *o, const struct chunk *c, struct ws_err *err)
 		o->verified += (end < o->fork ? end : o->fork) - from;
 	if (end > o->end)
 		o->end = end;
+	if (end >= o->fork)
+		o->ancestor = 0;
 	pthread_mutex_unlock(&o->lock);
 	if (!o->w)
 		return 0;
@@ -433,10 +437,16 @@ struct ws_pos
 recvout_kept(struct recvout *o)
 {
 	pthread_mutex_lock(&o->lock);
-	struct ws_pos pos = {o->tli, o->end};
+	struct ws_pos pos = {o->ancestor ? o->ancestor : o->tli, o->end};
 
 	pthread_mutex_unlock(&o->lock);
 	return pos;
+}
+
+bool
+recvout_announced(struct recvout *o)
+{
+	return !o->pos_path || o->received >= recvout_kept(o).lsn;
 }
 
 bool
@@ -451,10 +461,12 @@ recvout_has_segment(struct recvout *o, ws_tli tli, ws_lsn lsn)
 }
 
 void
-recvout_begin(struct recvout *o, struct ws_pos pos)
+recvout_begin(struct recvout *o, struct ws_pos pos, const char *whose)
 {
 	pthread_mutex_lock(&o->lock);
+	o->whose = whose;
 	o->tli = pos.tli;
+	o->ancestor = 0;
 	o->next = pos.lsn;
 	if (o->dir && o->end > pos.lsn) {
 		o->kept = o->end;
@@ -516,8 +528,22 @@ void
 recvout_begin_fork(struct recvout *o, struct ws_pos start)
 {
 	pthread_mutex_lock(&o->lock);
+	/* A stream that breaks before the switch is made again from the ancestor on. */
+	o->ancestor = o->w && start.lsn < o->fork ? o->tli : 0;
 	o->tli = start.tli;
 	o->next = start.lsn;
+	pthread_mutex_unlock(&o->lock);
+}
+
+static void
+push(struct recvout *o, struct chunk *c)
+{
+	pthread_mutex_lock(&o->lock);
+	*o->tail = c;
+	o->tail = &c->next;
+	o->queued += c->n;
+	o->next = c->lsn + c->n;
+	pthread_cond_signal(&o->more);
 	pthread_mutex_unlock(&o->lock);
 }
 
@@ -527,13 +553,18 @@ recvout_push(struct recvout *o, void *owner, ws_lsn lsn, const uint8_t *p, size_
 	struct chunk *c = ws_malloc(sizeof *c);
 
 	*c = (struct chunk){NULL, owner, lsn, p, n};
-	pthread_mutex_lock(&o->lock);
-	*o->tail = c;
-	o->tail = &c->next;
-	o->queued += n;
-	o->next = lsn + n;
-	pthread_cond_signal(&o->more);
-	pthread_mutex_unlock(&o->lock);
+	push(o, c);
+}
+
+void
+recvout_push_copy(struct recvout *o, ws_lsn lsn, const uint8_t *p, size_t n)
+{
+	struct chunk *c = ws_malloc(sizeof *c + n);
+	uint8_t *bytes = (uint8_t *)(c + 1);
+
+	memcpy(bytes, p, n);
+	*c = (struct chunk){NULL, NULL, lsn, bytes, n};
+	push(o, c);
 }
 
 int
@@ -558,7 +589,7 @@ bool
 recvout_idle(struct recvout *o)
 {
 	pthread_mutex_lock(&o->lock);
-	bool idle = o->queued == 0 && (!o->w || o->kept || o->end == o->synced);
+	bool idle = o->queued == 0 && (!o->w || !o->synced || o->end == o->synced);
 
 	pthread_mutex_unlock(&o->lock);
 	return idle;

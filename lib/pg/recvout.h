@@ -29,10 +29,13 @@ int recvout_close(struct recvout *o, bool end, int timeout_ms, struct ws_err *er
 /* Position to go on from: the end of what is kept, or {0,0} when there is nothing.  Only while
  * nothing is queued. */
 struct ws_pos recvout_kept(struct recvout *o);
+/* True when pos/received says so already, or is not written: else the last bytes must be compared with
+ * what comes before they are believed.  Only while nothing is queued. */
+bool recvout_announced(struct recvout *o);
 /* True when a segment (complete or partial) that holds byte lsn is in the directory. */
 bool recvout_has_segment(struct recvout *o, ws_tli tli, ws_lsn lsn);
-/* A stream begins at pos, at or below what is kept. */
-void recvout_begin(struct recvout *o, struct ws_pos pos);
+/* A stream begins at pos, at or below what is kept.  whose ("the server's") is for messages. */
+void recvout_begin(struct recvout *o, struct ws_pos pos, const char *whose);
 /* What is kept counts up to lsn only, where its timeline ends on the server.  Only while nothing is
  * queued. */
 void recvout_cut_back(struct recvout *o, ws_lsn lsn);
@@ -46,11 +49,13 @@ int recvout_timeline_end(struct recvout *o, const struct ws_history *h, ws_lsn l
 void recvout_begin_fork(struct recvout *o, struct ws_pos start);
 /* Gives n bytes at lsn; owner is freed by ws_pg_free.  They follow the ones before. */
 void recvout_push(struct recvout *o, void *owner, ws_lsn lsn, const uint8_t *p, size_t n);
+/* Gives a copy of them. */
+void recvout_push_copy(struct recvout *o, ws_lsn lsn, const uint8_t *p, size_t n);
 int recvout_history(struct recvout *o, ws_tli tli, const void *p, size_t n, struct ws_err *err);
 
 /* True while the queue holds as much as it may; then nothing more is read from the server. */
 bool recvout_full(struct recvout *o);
-/* True when everything pushed is written and synced. */
+/* True when everything pushed is written, and synced unless the kept bytes are yet to be compared. */
 bool recvout_idle(struct recvout *o);
 /* Ends: written, and fsynced (0 until the kept bytes were compared; always 0 for a stream). */
 void recvout_positions(struct recvout *o, ws_lsn *written, ws_lsn *synced);

@@ -35,6 +35,8 @@ receiver_metrics_init(struct receiver *r)
 								"From the end of the last timeline to the start of the next one's stream.");
 	r->m_abandoned = ws_metric(m, WS_COUNTER, "walshadow_timeline_abandoned_bytes_total", "",
 							   "WAL received past a fork, which does not count any more.");
+	r->m_restored = ws_metric(m, WS_COUNTER, "walshadow_receive_restored_segments_total", "",
+							  "Segments that came from the archive.");
 	r->m_unread = ws_metric(m, WS_GAUGE, "walshadow_receive_unread_bytes", "",
 							"Received WAL that the slowest consumer has not read.");
 }

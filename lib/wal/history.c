@@ -144,6 +144,22 @@ ws_history_end(const struct ws_history *h, ws_tli tli)
 	return find(h, tli, &r) ? r.end : 0;
 }
 
+struct ws_pos
+ws_history_next(const struct ws_history *h, ws_tli tli)
+{
+	struct ws_history_range r = {0};
+	size_t i = 0;
+
+	while (i < h->n && h->entries[i].tli <= tli)
+		i++;
+	for (; i <= h->n; i++) {
+		r = ws_history_range(h, i);
+		if (r.begin < r.end)
+			break;
+	}
+	return (struct ws_pos){r.tli, r.begin};
+}
+
 int
 ws_history_prove(const struct ws_history *h, ws_tli tli, ws_lsn lsn, struct ws_err *err)
 {

@@ -72,6 +72,9 @@ test_forks(void **state)
 		if (i == 3)
 			continue;
 		assert_int_equal(ws_history_tli_at(&h, r.end), want[i + 1].tli);
+		struct ws_pos next = ws_history_next(&h, t);
+
+		assert_true(next.tli == want[i + 1].tli && next.lsn == r.end);
 		refused(&h, t, r.end + 1, "resume_past_fork");
 		refused(&h, t, UINT64_MAX, "resume_past_fork");
 	}
@@ -162,6 +165,17 @@ test_not_ascending(void **state)
 			assert_int_equal(r.tli, ws_history_tli_at(&h, p));
 		}
 		assert_int_equal(owners, 1);
+	}
+	/* From byte to byte, timeline to timeline. */
+	struct ws_pos at = {1, 0};
+	static const ws_tli walked[] = {4, 7, 8};
+
+	for (size_t i = 0; i < 3; i++) {
+		ws_lsn end = ws_history_end(&h, at.tli);
+
+		at = ws_history_next(&h, at.tli);
+		assert_int_equal(at.tli, walked[i]);
+		assert_int_equal(at.lsn, end);
 	}
 	assert_string_equal(h.entries[4].reason, "");
 	ws_history_fini(&h);
