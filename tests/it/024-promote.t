@@ -252,7 +252,7 @@ ends() {
   local before
   before=$(moved)
   [ $# -gt 3 ] || set -- "$@" -S ws
-  status_is 3 "$2" timeout 60 ws-receive --state "$T/st" -d "$3" "${@:4}"
+  status_is 3 "$2" timeout 60 ws-receive --state "$T/st" -d "$3" --metrics "$T/rcv.prom" "${@:4}"
   like "${ERR##*$'\n'}" "reason=$1\$" "$2: the reason"
   is "$(moved)" "$before" "$2: nothing moved"
 }
@@ -279,13 +279,15 @@ ahead() {
   cp "$T/st/pos/received" "$T/st/pos/sent.x"
   ends published_past_fork 'sent past the fork' "$(pg_conninfo b)"
   like "$(tail -n 1 "$T/st/log/timelines.log")" '"event":"refused".*"reason":"published_past_fork"' 'and in the log of timelines'
+  is "$(metric 'timeline_switch_failures_total{reason="published_past_fork"}')" 1 'and in the metrics'
   echo "1 $fork" >"$T/st/pos/sent.x"
-  receive "$(pg_conninfo b)"
+  receive "$(pg_conninfo b)" --metrics "$T/rcv.prom"
   ok 'sent up to the fork only: goes on' wait_for_is 2 tli_received
   ok 'on the new timeline' wait_for received_from b
   same_wal b 2 'the same bytes'
   cmp_is "$(find "$T/st/raw" -name '*.abandoned' | wc -l)" -ge 2 'whole segments past the fork are set aside'
   stop rcv
+  cmp_is "$(metric timeline_abandoned_bytes_total)" -ge 2097152 'and counted'
   # The old primary, promoted where it ended: the same id, another switch.
   pg_upstream a ''
   touch "$T/a/standby.signal"

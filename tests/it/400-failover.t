@@ -117,7 +117,7 @@ timeline_is() { [ "$(timeline_of "$1")" = "$2" ]; }
 
 # Positions right behind a switch, in a page that has the ancestor's timeline in its header.
 quiet() {
-  local switch
+  local switch n
   set_up
   standby b a
   # Until then from the primary, held back by the standby.
@@ -135,9 +135,12 @@ quiet() {
   pg_kill a
   pg_promote b
   ok 'a promotion and nothing else' wait_for -t 60 timeline_is received 2
+  # The shadow has switched, and dies with all that are beside it before the next boundary is captured.
+  ok 'the shadow switches' wait_for -t 60 timeline_is shadow.replay 2
+  for n in shadow walsend catalog filter; do pipe_kill9 $n; done
   # Known from the start, the fork's segment is read under the descendant's name.
   pipe_kill9 decode.main
-  sql b/app "INSERT INTO t (v) VALUES ('after')"
+  sql b/app "INSERT INTO t (v) VALUES ('after')" 'CREATE TABLE behind (id int PRIMARY KEY)'
   pipe_drained b 'after' || return
   switch=$(tail -n 1 "$S/raw/00000002.history" | cut -f 2)
   ok 'the floor is behind the switch' wait_for -t 60 floor_past "$switch"

@@ -378,7 +378,7 @@ test_errors(void **state)
 		struct ws_pos next;
 		struct ws_err err;
 
-		msg_error(&s.first, "ERROR", cases[i].sqlstate, "requested starting point is not in this server's history");
+		msg_error(&s.first, "ERROR", cases[i].sqlstate, "not in this server's history");
 		msg_ready(&s.first);
 		struct ws_pg *c = open_server(&s);
 

@@ -291,7 +291,9 @@ sealed(const struct tree *t)
 		for (int i = 0; i < newest; i++)
 			if (seg >= t->fork[i + 1])
 				assert_false(there(t->tli[i], seg, "") || there(t->tli[i], seg, ".partial"));
-		assert_int_equal(recvdir_compare(dir, SEG, t->tli[newest], seg, t->path.b.data + (seg - BASE), n, &diff, &err), 1);
+		const uint8_t *p = t->path.b.data + (seg - BASE);
+
+		assert_int_equal(recvdir_compare(dir, SEG, t->tli[newest], seg, p, n, &diff, &err), 1);
 	}
 }
 
@@ -425,12 +427,13 @@ test_mismatch(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-		ws_lsn seg = ws_seg_start(places[i].fork, SEG), at[] = {seg, seg + (places[i].fork - seg) / 2, places[i].fork - 1};
+		ws_lsn fork = places[i].fork, seg = ws_seg_start(fork, SEG);
+		const ws_lsn at[] = {seg, seg + (fork - seg) / 2, fork - 1};
 
-		for (size_t k = 0; k < 3 && places[i].fork > seg; k++) {
+		for (size_t k = 0; k < 3 && fork > seg; k++) {
 			assert_int_equal(setup(NULL), 0);
 			begin(&t);
-			generation(&t, places[i].fork, 2, 0, 100);
+			generation(&t, fork, 2, 0, 100);
 			finish(&t);
 			struct ws_walwriter *w = open_writer();
 
