@@ -36,7 +36,7 @@ MAN          := $(sort $(wildcard man/*.[157]))
 FUZZ_TIME    ?= 60
 
 .PHONY: all pgext unit clean deps check check-build check-run lint lint-gcc lint-clang fuzz fuzz-build fuzz-corpus \
-        replay bench soak cov demo install uninstall dist
+        replay bench soak soak-failover cov demo install uninstall dist
 all: $(TOOLS) $(SCRIPTS) $(O)/bin/ws-chdb
 
 $(O)/libws.a: $(LIB_OBJ)
@@ -194,6 +194,12 @@ soak: deps
 	@O=$(O) WS_SEED=$${WS_SEED:-1} WS_SEEDS=$(SEEDS) WS_STEPS=$${WS_STEPS:-1500} WS_SCALE=full \
 		WS_TIMEOUT=0 WS_IT_COMMAND_TIMEOUT=3600 WS_JOBS=1 \
 		scripts/check tests/it/360-random.t tests/it/084-decode-xacts.t
+
+# Chains of promotions at random moments, SEEDS of them from WS_SEED on, on each major.
+soak-failover: deps
+	@$(MAKE) --no-print-directory check-build
+	@O=$(O) WS_FAILOVER_PARTS=chain WS_SEED=$${WS_SEED:-1} WS_SEEDS=$(SEEDS) WS_TIMEOUT=0 WS_JOBS=1 \
+		scripts/check tests/it/400-failover.t
 
 # Lines that the unit tests reach, as text and in $(O)/cov/html.
 cov:

@@ -169,6 +169,7 @@ svc_ended() {
   printf '%s %s\n' "$status" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$STATE/run/$svc.exit"
   if [[ $svc != shadow && ($status -eq 2 || $status -eq 3) ]]; then
     SVC_NEXT[$svc]=never
+    FORK_TLI= # it may be past a promotion
     warn "$svc ended with status $status and is not restarted: $(svc_last_error "$svc")"
     return
   fi
@@ -217,15 +218,44 @@ shadow_restore() {
     warn "the shadow's data directory is gone and no kept copy can take its place: $(svc_last_error shadow)"
     return 1
   fi
-  warn "the shadow's data directory is gone; restoring $copy"
-  rm -rf "$STATE/shadow" "$STATE/shadow.tmp"
-  cp -a --reflink=auto "$copy" "$STATE/shadow.tmp" && sync "$STATE/shadow.tmp" &&
-    mv "$STATE/shadow.tmp" "$STATE/shadow"
+  shadow_put_back "$copy" "the shadow's data directory is gone"
 }
 
-# Copies the stopped, parked shadow; names sort by position.
+# shadow_put_back COPY WHY
+shadow_put_back() {
+  warn "$2; restoring $1"
+  rm -rf "$STATE/shadow" "$STATE/shadow.tmp"
+  cp -a --reflink=auto "$1" "$STATE/shadow.tmp" && sync "$STATE/shadow.tmp" &&
+    mv "$STATE/shadow.tmp" "$STATE/shadow" && sync "$STATE"
+}
+
+# shadow_forget LSN: copies above it are of a branch that was left.
+shadow_forget() {
+  local copy limit
+  limit=$(printf '%016X' "$(lsn_number "$1")")
+  for copy in "$STATE"/shadow.keep/????????????????; do
+    [[ ! ${copy##*/} > $limit ]] || rm -rf "$copy"
+  done
+}
+
+# shadow_needed: prints the name, as of a copy, at or below which one has to stay: a promotion may take back
+# all that no consumer has got.
+shadow_needed() {
+  local name lsn low=
+  consumers
+  for name in "${CONSUMERS[@]}"; do
+    lsn=$(pos_lsn "ack.$name")
+    [[ -n $lsn ]] || continue
+    lsn=$(printf '%016X' "$(lsn_number "$lsn")")
+    [[ -n $low && ! $lsn < $low ]] || low=$lsn
+  done
+  printf '%s' "${low:-FFFFFFFFFFFFFFFF}"
+}
+
+# Copies the stopped, parked shadow; names sort by position.  Without its WAL: it has it from ws-walsend again,
+# and the name tells what is in the copy.
 shadow_keep() {
-  local lsn name copies
+  local lsn name copies needed
   lsn=$(pos_lsn shadow.flush)
   [[ -n $lsn ]] || return 0
   name=$(printf '%016X' "$(lsn_number "$lsn")")
@@ -233,11 +263,13 @@ shadow_keep() {
   mkdir -p "$STATE/shadow.keep"
   rm -rf "$STATE"/shadow.keep/*.tmp
   cp -a --reflink=auto "$STATE/shadow" "$STATE/shadow.keep/$name.tmp" &&
-    rm -f "$STATE/shadow.keep/$name.tmp/postmaster.pid" && sync -f "$STATE/shadow.keep" &&
+    rm -f "$STATE/shadow.keep/$name.tmp/postmaster.pid" "$STATE/shadow.keep/$name.tmp"/pg_wal/????????????????????????* &&
+    sync -f "$STATE/shadow.keep" &&
     touch "$STATE/shadow.keep/$name.tmp" && mv "$STATE/shadow.keep/$name.tmp" "$STATE/shadow.keep/$name" &&
     sync "$STATE/shadow.keep" && info "kept a copy of the shadow at $lsn"
   copies=("$STATE"/shadow.keep/????????????????)
-  while ((${#copies[@]} > ${CONF[KEEP_COPIES]:-2})); do
+  needed=$(shadow_needed)
+  while ((${#copies[@]} > ${CONF[KEEP_COPIES]:-2})) && [[ ! ${copies[1]##*/} > $needed ]]; do
     rm -rf "${copies[0]}"
     copies=("${copies[@]:1}")
   done
@@ -293,9 +325,11 @@ cmd_run() {
   conf_load "$STATE/walshadow.conf"
   orphans_end
   while [[ -z $STOPPING ]]; do
+    fork_look
     svc_list
     for svc in "${SERVICES[@]}"; do
       [[ -n ${SVC_PID[$svc]:-} || ${SVC_NEXT[$svc]:-0} == never ]] && continue
+      [[ -z $FORK_HELD || $svc == receive ]] || continue
       ((SECONDS >= ${SVC_NEXT[$svc]:-0})) && svc_ready "$svc" && svc_start "$svc"
     done
     consumers_pause
@@ -362,13 +396,14 @@ orphans_end() {
 }
 
 # Downstream first, so that nothing is cut off: consumers, catalog, shadow, walsend, filter, receive.
+# services_stop [BUT]: all but that one.
 services_stop() {
-  local svc pid order=()
+  local svc pid order=() but=${1:-}
   for svc in "${!SVC_PID[@]}"; do [[ $svc == consumer.* ]] && order+=("$svc"); done
   order+=(catalog shadow walsend filter receive)
   for svc in "${order[@]}"; do
     pid=${SVC_PID[$svc]:-}
-    [[ -n $pid ]] || continue
+    [[ -n $pid && $svc != "$but" ]] || continue
     if [[ $svc == shadow ]]; then kill -INT "$pid"; else kill -TERM "$pid"; fi 2>/dev/null
     if ! wait_gone "$pid" "${CONF[STOP_TIMEOUT]:-60}"; then
       warn "$svc did not stop in time; killed"

@@ -64,6 +64,7 @@ cmd_status() {
   fi
   svc_list
   for svc in "${SERVICES[@]}"; do service_line "$svc"; done
+  [[ ! -e $STATE/run/fork.exit ]] || service_line fork
   received=$(pos_lsn received)
   # A consumer's database is one that the role is let into.
   consumers

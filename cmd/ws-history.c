@@ -12,6 +12,7 @@
 #include "ws/file.h"
 #include "ws/histdir.h"
 #include "ws/histfetch.h"
+#include "ws/histpos.h"
 #include "ws/lsn.h"
 #include "ws/text.h"
 #include "ws/tool.h"
@@ -21,10 +22,12 @@
 static struct {
 	char *dir, *conninfo, *host, *port, *user, *format, *timeline;
 	char *tli, *lsn, *from, *to, *segsize, *system_id;
+	char *state;
 	int no_password, password;
 } opt;
 
 static const struct poptOption options[] = {
+    {"state", 0, POPT_ARG_STRING, &opt.state, 0, "positions: state directory (default $WALSHADOW_STATE)", "DIR"},
     {"directory", 'D', POPT_ARG_STRING, &opt.dir, 0, "fetch: write history files into DIR", "DIR"},
     {"timeline", 't', POPT_ARG_STRING, &opt.timeline, 0,
      "the timeline whose history is meant (default: the newest)", "TLI"},
@@ -317,6 +320,58 @@ cmd_check(int n, const char **specs, struct ws_err *err)
 	return rc;
 }
 
+/* ---- positions ---- */
+struct positions {
+	struct ws_buf out;
+	char *past; /* the first that is past, and of those that tell what was published, the first */
+	bool published, foreign;
+};
+
+static int
+print_position(void *arg, const struct ws_histpos *p, struct ws_err *err)
+{
+	struct positions *all = arg;
+	bool past = ws_histpos_past(p), published = past && !strncmp(p->name, "sent.", 5);
+
+	(void)err;
+	ws_buf_printf(&all->out, json ? "{\"position\":\"%s\",\"timeline\":%u,\"lsn\":\"" WS_LSN_FMT "\",\"past\":%s"
+	                              : "%s %u " WS_LSN_FMT " %s",
+	              p->name, p->pos.tli, WS_LSN_ARG(p->pos.lsn),
+	              json ? past ? "true" : "false" : past ? "past" : "ok");
+	if (past)
+		ws_buf_printf(&all->out, json ? ",\"end\":\"" WS_LSN_FMT "\"" : " " WS_LSN_FMT, WS_LSN_ARG(p->end));
+	ws_buf_puts(&all->out, json ? "}\n" : "\n");
+	if (!past || (all->past && (!published || all->published)))
+		return 0;
+	free(all->past);
+	all->past = ws_asprintf("%s, " WS_LSN_FMT " of timeline %u", p->name, WS_LSN_ARG(p->pos.lsn), p->pos.tli);
+	all->published |= published;
+	all->foreign |= !p->end;
+	return 0;
+}
+
+static int
+cmd_positions(struct ws_err *err)
+{
+	struct positions all = {0};
+	const char *env = getenv("WALSHADOW_STATE");
+
+	if (!opt.state && env)
+		opt.state = ws_strdup(env);
+	if (!opt.state)
+		return ws_err_usage(err, "no state directory: use --state or WALSHADOW_STATE");
+	int rc = ws_histpos_each(opt.state, print_position, &all, err);
+
+	if (rc == 0)
+		rc = out_flush(&all.out, err);
+	if (rc == 0 && all.past)
+		rc = ws_err_op(err, all.published ? "published_past_fork" : all.foreign ? "timeline_not_descendant" : "past_fork",
+		               "not on the way of the newest timeline: %s", all.past);
+	ws_buf_free(&all.out);
+	free(all.past);
+	return rc;
+}
+
 static int
 dispatch(int argc, const char **argv, struct ws_err *err)
 {
@@ -335,6 +390,8 @@ dispatch(int argc, const char **argv, struct ws_err *err)
 		return cmd_prove(NULL, err);
 	if (!strcmp(cmd, "prove") && argc == 2 && !server && !system_id)
 		return cmd_prove(argv[1], err);
+	if (!strcmp(cmd, "positions") && argc == 1 && !server)
+		return cmd_positions(err);
 	return ws_err_usage(err, argc ? "wrong command, operands or options: %s" : "no command%s", cmd);
 }
 
@@ -382,7 +439,8 @@ main(int argc, char **argv)
 	static const struct ws_tool tool = {
 	    .name = "ws-history",
 	    .synopsis = "fetch [TLI...] | show FILE|DIR | check FILE|DIR... | "
-	                "prove --tli TLI --lsn LSN [FILE|DIR] | path FILE|DIR | segment LSN FILE|DIR",
+	                "prove --tli TLI --lsn LSN [FILE|DIR] | path FILE|DIR | segment LSN FILE|DIR | "
+	                "positions",
 	    .options = options,
 	    .run = run,
 	};

@@ -26,7 +26,7 @@ ws_statepos_each(const char *state, const char *prefix,
 		size_t n = strlen(e->d_name);
 		struct ws_pos pos;
 
-		if (strncmp(e->d_name, prefix, strlen(prefix)) ||
+		if (*e->d_name == '.' || strncmp(e->d_name, prefix, strlen(prefix)) ||
 			(n > 4 && !strcmp(e->d_name + n - 4, ".tmp")))
 			continue;
 		char *path = ws_asprintf("%s/%s", dir, e->d_name);

@@ -105,8 +105,6 @@ emit_ack(struct ws_emit *e, bool now, struct ws_err *err)
 	if (e->o.load || p.lsn == 0 || (e->have_ack && p.lsn <= e->ack.lsn) ||
 		(!now && us - e->ack_us < ACK_INTERVAL_US))
 		return 0;
-	if (emit_sent(e, p, err) != 0)
-		return -1;
 	char *path = pos_path(e, "ack");
 	int rc = ws_pos_write(path, p, true, err);
 

@@ -287,8 +287,6 @@ complete(struct ws_emit *e, ws_tli tli, ws_lsn lsn, struct ws_err *err)
 {
 	if (lsn > e->last.lsn)
 		e->last = (struct ws_pos){tli, lsn};
-	if (lsn > e->seen)
-		e->seen = lsn;
 	return emit_ack(e, false, err);
 }
 

@@ -14,67 +14,53 @@
 #include "ws/lsn.h"
 #include "ws/pos.h"
 #include "ws/tool.h"
-#include "ws/waldir.h"
-#include "ws/walread.h"
+#include "ws/walscan.h"
 
 #define SAY_EVERY_US  10000000u
 #define RUNNING_XACTS 0x10 /* standbydefs.h, XLOG_RUNNING_XACTS */
 
-/* The end of the last such record above `from` that is durable here and filtered; lsn 0: none. */
-static int
-find_snapshot(struct ws_walsrc *src, struct ws_pos from, ws_lsn limit, struct ws_pos *out, struct ws_err *err)
-{
-	struct ws_walreader *rd = ws_walreader_new(ws_walsrc_segsize(src), 0, 0);
-	struct ws_walchunk ch;
-	struct ws_rec rec;
-	bool begun = false;
-	int rc;
+/* The last such record above `from` that is durable here and filtered. */
+struct snapshot {
+	struct ws_pos from, found; /* found: lsn 0: none */
+	ws_lsn limit;
+};
 
-	*out = (struct ws_pos){0, 0};
-	while ((rc = ws_walsrc_next(src, &ch, err)) == 1 && ch.tli == from.tli) {
-		if (!begun)
-			ws_walreader_seek(rd, ch.lsn, from.lsn > ch.lsn ? from.lsn : ch.lsn);
-		begun = true;
-		if ((rc = ws_walreader_feed(rd, ch.lsn, ch.p, ch.n, err)) != 0)
-			break;
-		while ((rc = ws_walsrc_record(src, ch.tli, rd, &rec, err)) == 1)
-			if (rec.rmid == WS_RM_STANDBY && (rec.info & 0xF0) == RUNNING_XACTS && rec.end > from.lsn && rec.end <= limit)
-				*out = (struct ws_pos){rec.tli, rec.end};
-		if (rc != 0)
-			break;
-	}
-	/* The end of what is there may be torn: it grows. */
-	if (rc < 0 && (ws_walreader_torn(rd) || ws_walreader_clean_end(rd))) {
-		err->msg[0] = 0;
-		rc = 0;
-	}
-	ws_walreader_free(rd);
-	return rc < 0 ? -1 : 0;
+static int
+look_for_snapshot(void *arg, const struct ws_rec *rec, const struct ws_walver *ver, struct ws_err *err)
+{
+	struct snapshot *s = arg;
+
+	(void)ver;
+	(void)err;
+	if (rec->tli != s->from.tli || rec->end > s->limit)
+		return 1;
+	if (rec->rmid == WS_RM_STANDBY && (rec->info & 0xF0) == RUNNING_XACTS && rec->end > s->from.lsn)
+		s->found = (struct ws_pos){rec->tli, rec->end};
+	return 0;
 }
 
 /* 1 moved, 0 there is no later place yet, -1. */
 static int
 move_on(struct cap *c, struct ws_pos *at, struct ws_err *err)
 {
-	const struct ws_walsrc_opts o = {0};
-	struct ws_pos received, filtered, next;
+	struct ws_pos received, filtered;
 
 	int r = cap_pos(c, "received", &received, err), f = r == 1 ? cap_pos(c, "filtered", &filtered, err) : r;
 
 	if (f != 1)
 		return f;
-	ws_lsn limit = received.lsn < filtered.lsn ? received.lsn : filtered.lsn;
+	struct snapshot s = {.from = *at, .limit = received.lsn < filtered.lsn ? received.lsn : filtered.lsn};
 	char *raw = ws_asprintf("%s/raw", c->o->state), *path = ws_asprintf("%s/pos/backup", c->o->state);
-	struct ws_walsrc *src = ws_walsrc_open(raw, *at, &o, err);
-	int rc = src ? find_snapshot(src, *at, limit, &next, err) : -1;
+	int rc = ws_walscan(raw, *at, s.limit, NULL, look_for_snapshot, &s, err);
 
-	ws_walsrc_close(src);
-	if (rc == 0 && next.lsn) {
-		rc = ws_pos_write(path, next, true, err);
+	if (rc > 0)
+		rc = 0;
+	if (rc == 0 && s.found.lsn) {
+		rc = ws_pos_write(path, s.found, true, err);
 		if (rc == 0) {
 			ws_info("the shadow refuses connections at " WS_LSN_FMT ": the first capture is at " WS_LSN_FMT,
-			        WS_LSN_ARG(at->lsn), WS_LSN_ARG(next.lsn));
-			*at = next;
+			        WS_LSN_ARG(at->lsn), WS_LSN_ARG(s.found.lsn));
+			*at = s.found;
 			rc = 1;
 		}
 	}

@@ -62,6 +62,12 @@ int cap_first(struct cap *c, struct cap_db *db, struct ws_pos at, struct ws_err 
  * the gate on. */
 int cap_first_all(struct cap *c, struct ws_pos *at, struct ws_err *err);
 
+/* ---- capprepared.c ---- */
+/* A consumer's ack is past the fork: may its floor go back there?  -1: reason prepared_xact_present, or
+ * temporary. */
+int cap_check_prepared(struct cap *c, const char *consumer, struct ws_pos fork, struct ws_pos ack,
+                       struct ws_err *err);
+
 /* ---- capstore.c ---- */
 /* Reads what the boundary touches (or everything) and makes it durable in the history; retries. */
 int cap_capture(struct cap *c, struct cap_db *db, struct ws_pos at, const struct ws_catquery_want *want,

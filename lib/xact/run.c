@@ -206,8 +206,10 @@ records(struct ws_run *r, struct ws_err *err)
 			return rc;
 		r->done = (struct ws_pos){rec.tli, rec.end};
 		if (rec.rmid == WS_RM_XACT && ws_decoder_last_commit(r->dec) == rec.end &&
-		    rec.end > r->sent.lsn)
+		    rec.end > r->sent.lsn) {
+			r->commit = r->done;
 			note_sent(r, r->done);
+		}
 		if (r->out.len >= FLUSH_AT && ws_run_flush(r, err) != 0)
 			return -1;
 	}
@@ -230,18 +232,24 @@ check_fork(const struct ws_run *r, struct ws_pos p, const struct ws_history *h, 
 }
 
 /* What an earlier run published must be on the way that is read now: a segment in which timelines meet
- * is read under the descendant's name from its start, and no switch is seen then. */
+ * is read under the descendant's name from its start, and no switch is seen then.  An ack past it alone
+ * went along with WAL that had nothing for us, and can be taken back. */
 static int
-check_published(const struct ws_run *r, struct ws_pos p, struct ws_err *err)
+check_before(const struct ws_run *r, struct ws_err *err)
 {
 	const struct ws_history *h = ws_walsrc_history(r->src);
+	const struct ws_pos sent = r->live->published, ack = r->live->ack;
 
-	if (!h || p.lsn == 0 || p.tli == r->tli || p.lsn <= ws_history_end(h, p.tli))
-		return 0;
-	return ws_err_op(err, "published_past_fork",
-	                 "timeline %u ends at " WS_LSN_FMT ", but changes up to " WS_LSN_FMT
-	                 " of it were sent",
-	                 p.tli, WS_LSN_ARG(ws_history_end(h, p.tli)), WS_LSN_ARG(p.lsn));
+	if (h && sent.lsn && sent.tli != r->tli && sent.lsn > ws_history_end(h, sent.tli))
+		return ws_err_op(err, "published_past_fork",
+		                 "timeline %u ends at " WS_LSN_FMT ", but changes up to " WS_LSN_FMT " of it were sent",
+		                 sent.tli, WS_LSN_ARG(ws_history_end(h, sent.tli)), WS_LSN_ARG(sent.lsn));
+	if (h && ack.lsn && ack.tli != r->tli && ack.lsn > ws_history_end(h, ack.tli))
+		return ws_err_op(err, "past_fork",
+		                 "timeline %u ends at " WS_LSN_FMT ", but " WS_LSN_FMT
+		                 " of it is acknowledged, where nothing was sent: go back with ws-catalog rewind",
+		                 ack.tli, WS_LSN_ARG(ws_history_end(h, ack.tli)), WS_LSN_ARG(ack.lsn));
+	return 0;
 }
 
 /* The first bytes tell who the cluster is. */
@@ -257,7 +265,7 @@ begin(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *err)
 	if (!ws_walsrc_cluster(r->src, &r->cluster))
 		return ws_err_usage(err, "the WAL does not say which cluster it is of");
 	r->tli = c->tli;
-	if (r->live && (check_published(r, r->live->ack, err) != 0 || check_published(r, r->live->published, err) != 0))
+	if (r->live && check_before(r, err) != 0)
 		return -1;
 	r->sent = r->done = first;
 	if (ws_run_toast_open(r, err) != 0 || ws_run_toast_route(r, err) != 0 ||
@@ -283,7 +291,7 @@ switch_timeline(struct ws_run *r, const struct ws_walchunk *c, struct ws_err *er
 	const struct ws_history *h = ws_walsrc_history(r->src);
 	ws_lsn at = h ? ws_history_end(h, r->tli) : c->lsn;
 
-	if (check_fork(r, r->sent, h, at, err) != 0 ||
+	if (check_fork(r, r->commit, h, at, err) != 0 ||
 	    (r->live && check_fork(r, r->live->published, h, at, err) != 0))
 		return -1;
 	if (r->done.lsn > at)

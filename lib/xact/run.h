@@ -43,6 +43,7 @@ struct ws_run {
 	struct ws_pos start;  /* asked for; lsn 0: the first byte */
 	struct ws_pos done;   /* end of the last record taken */
 	struct ws_pos sent;   /* of the last commit or progress put out */
+	struct ws_pos commit; /* of the last commit that was put out in this run */
 	ws_tli tli, before;   /* read now; before the switch at fork */
 	ws_lsn fork;
 	uint64_t progress_us;

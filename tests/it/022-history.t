@@ -220,7 +220,7 @@ check() {
   status_is 0 'WAL of the old primary' timeout 60 ws-receive -q -n -D "$T/raw" -d "$(conn a)" -E "$ABANDONED"
   status_is 0 'which is on its own history' $H check "$T/raw"
   bg receive ws-receive -q -D "$T/raw" -d "$(conn a)"
-  wait_for -m 'the lock of ws-receive' locked "$T/raw/.lock"
+  wait_for -m 'the lock of ws-receive' locked "$T/raw/.lock" || diag "$(cat "$T/receive.err")"
   status_is 0 'gets the history, while ws-receive is at work there' $H fetch -q -d "$(conn b)" -D "$T/raw"
   ok 'which goes on' alive receive
   stop receive
@@ -325,6 +325,9 @@ nonsense|nonsense
 show|show
 show a b|show
 show -d x a|show
+positions x|positions
+positions -d x|positions
+positions|state
 show none|none
 show -F xml .|--format
 show -t 0 .|--timeline

@@ -379,6 +379,7 @@ commands() {
   mkdir -p "$S/shadow.keep/0000000000000010" "$S/shadow.keep/00000FFFFFFFFFFF" "$S/shadow.keep/0000000000000020.tmp"
   is "$(ws-catalog restorable --state "$S" 0/FFFF)" "$S/shadow.keep/0000000000000010" 'the copy to restore is not past the limit'
   status_is 3 'no copy is old enough' ws-catalog restorable --state "$S" 0/F
+  like "$ERR" 'reason=shadow_transition_failed' 'for a promotion there'
   stop catalog
   is "$STATUS" 0 'told to stop, it ends in order'
   lsn=${STEP_LSN[back]}

@@ -46,8 +46,8 @@ at_rest() {
   status_is 0 'a first commit' emit <st.bin
   is "$(versions)" 0000000000000000 'its rules are kept'
   feed 3
-  wait_for_is 0/00003100 pos sent
-  isnt "$(pos ack)" 0/00003100 'a commit is sent, and not acknowledged'
+  wait_for_is 0/00003040 pos sent
+  isnt "$(pos ack)" 0/00003040 'a commit is sent, and not acknowledged'
   kill9 emit
   kill9 feed
   freeze CONT
@@ -58,7 +58,7 @@ at_rest() {
   stream 5 >st.bin
   status_is 0 'once more' emit <st.bin
   is "$(rows)" '1 \\x616263;2 \\x616263;3 \\x616263;4 abc;5 abc;' 'nothing changes'
-  like "$(versions)" '^0000000000003100$' 'the old rules are gone'
+  like "$(versions)" '^0000000000003040$' 'the old rules are gone'
 }
 
 # A reload, and a death before the destination has anything.
@@ -68,7 +68,7 @@ reload() {
   stream 1 >st.bin
   status_is 0 'a first commit' emit <st.bin
   feed 3
-  wait_for_is 0/00003100 pos sent
+  wait_for_is 0/00003040 pos sent
   echo 'tabel *' >routes
   kill -HUP "$(pid_of emit)"
   wait_for -m 'the refusal' log_has emit 'the routes stay as they were: .*routes:1'

@@ -59,8 +59,9 @@ set_up() {
 tear_down() {
   local n
   ok 'it stops' pipe_stop
-  for n in a b s{1..9}; do ! alive $n || pg_stop $n; done
+  for n in a b c s{1..9}; do ! alive $n || pg_stop $n; done
   ch 'DROP DATABASE app'
+  rm -rf "$S"
 }
 
 # same_as SERVER DESC: all tables, the history of shapes, the shadow's own catalogs.
@@ -153,39 +154,151 @@ quiet() {
 
 floor_past() { ! lsn_ge "$1" "$(pos_lsn "$S/pos/floor.main")"; }
 
-# Promotions at random moments, one after another, always from the candidate, tools killed meanwhile:
-# WS_FAILOVER_PARTS=chain, WS_FAILOVERS of them.
-chain() {
-  local n=${WS_FAILOVERS:-2} i now=a kills=0 until tools=(receive filter walsend shadow catalog decode.main emit.main)
+# The primary goes on without its standby, dies, and the standby is promoted: what came from the primary
+# meanwhile is here, to the shadow and the history of shapes, but no row of it was published.
+ahead() {
+  local switch acked copies
   set_up
+  standby b a
+  ok 'set up' pipe_init a/app || return
+  sql a/app "BEGIN; INSERT INTO t (v) VALUES ('prepared, carried'); PREPARE TRANSACTION 'over'" "INSERT INTO t (v) VALUES ('on both')"
+  pipe_drained a 'on both' || return
+  ok 'a copy of the shadow is kept' wait_for -t 60 kept_copy
+  copies=("$S"/shadow.keep/*)
+  wait_for -m 'the standby' pg_replayed b "$(pg_lsn a)"
+  pg_stop b
+  # Not ours: another database, catalogs; positions go along.
+  sql a 'CREATE TABLE elsewhere (a int)' 'INSERT INTO elsewhere VALUES (1)' 'CREATE ROLE nobody_here' 'VACUUM FULL pg_class' 'CREATE DATABASE gone'
+  pipe_drained a 'elsewhere' || return
+  acked=$(pos_lsn "$S/pos/ack.main")
+  # Ours, not published: paused.
+  ok 'paused' walshadow pause
+  wait_for not_running decode.main
+  sql a/app "INSERT INTO t (v) SELECT 'lost' FROM generate_series(1, 10000)" 'ALTER TABLE t ADD COLUMN lost int DEFAULT 5' 'CREATE TABLE lost (id int PRIMARY KEY)' \
+    'VACUUM FULL pg_attribute' 'REINDEX TABLE pg_class' "DELETE FROM t WHERE id < 100" 'SELECT pg_switch_wal()' "INSERT INTO lost VALUES (1)"
+  ok 'the history of shapes has it' wait_for -t 60 captured_ge a "$(pg_lsn a)"
+  ok 'the shadow, too' wait_for -t 60 pos_ge "$S/pos/shadow.replay" "$(pg_lsn a)"
+  pg_kill a
+  pg_start b
+  pg_promote b
+  sql b/app "INSERT INTO t (v) VALUES ('new')" 'ALTER TABLE t ADD COLUMN new text' 'CREATE TABLE lost (k text PRIMARY KEY, v int)' "INSERT INTO lost VALUES ('not that', 1)"
+  switch=$(cut -f 2 "$T/b/pg_wal/00000002.history")
+  ok 'what is acknowledged is past the switch' lsn_ge "$acked" "$switch"
+  pipe_source "$(pg_hosts b)"
+  pipe_kill9 receive
+  ok 'the promotion is followed' wait_for -t 60 timeline_is received 2
+  ok 'what is past it is taken back' wait_for -t 60 timeline_is filtered 2
+  ok 'the copy is what it came from' test "${copies[0]##*/}" = "$(cd "$S/shadow.keep" && ls | head -n 1)"
+  ok 'resumed' walshadow resume
+  sql b/app "COMMIT PREPARED 'over'" "INSERT INTO t (v, new) VALUES ('after', 'x')"
+  same_as b 'after it'
+  is "$(ch "SELECT count() FROM app.public_t FINAL WHERE v = 'lost'")" 0 'what has not happened is not there'
+  # Published, it is refused, and nothing moves.
+  published b
+  tear_down
+}
+
+kept_copy() { compgen -G "$S/shadow.keep/????????????????" >/dev/null; }
+not_running() { [ ! -e "$S/run/$1.pid" ]; }
+captured_ge() { pos_ge "$S/pos/captured.$(sql "$1" "SELECT oid FROM pg_database WHERE datname = 'app'")" "$2"; }
+
+published() {
+  local before
+  standby c "$1"
+  wait_for -m 'the standby' pg_replayed c "$(pg_lsn "$1")"
+  pg_stop c
+  sql "$1/app" "INSERT INTO t (v) VALUES ('published')"
+  pipe_drained "$1" 'published' || return
+  pg_kill "$1"
+  pg_start c
+  pg_promote c
+  before=$(cat "$S"/pos/{received,filtered,sent.main,ack.main,floor.main})
+  pipe_source "$(pg_hosts c)"
+  pipe_kill9 receive
+  ok 'what was published is refused' wait_for -t 60 grep -q '^3 ' "$S/run/receive.exit"
+  like "$(walshadow status)" 'FAILED status=3.*reason=published_past_fork' 'with the reason'
+  is "$(cat "$S"/pos/{received,filtered,sent.main,ack.main,floor.main})" "$before" 'and nothing moved'
+  is "$(ch "SELECT count() FROM app.public_t FINAL WHERE v = 'published'")" 1 'nor at the destination'
+}
+
+# Promotions at random moments, one after another, tools killed meanwhile: WS_FAILOVER_PARTS=chain, WS_FAILOVERS
+# of them, WS_SEEDS times.  Some find us ahead of the candidate, with the consumer paused.
+chain() {
+  local seed=$SEED last=$((SEED + ${WS_SEEDS:-1} - 1))
+  for (( ; seed <= last; seed++)); do
+    RANDOM=$seed
+    TAP_PREFIX="[$PG_MAJOR] chain $seed: "
+    one_chain "${WS_FAILOVERS:-5}" || return
+  done
+}
+
+one_chain() {
+  local n=$1 i
+  NOW=a KILLS=0
+  set_up
+  # A copy of the shadow is kept every few seconds.
+  mkdir -p "$S" && printf '%s\n' BACKOFF_MAX=1 KEEP_INTERVAL=5 >"$S/walshadow.conf"
   standby s1 a
   ok 'set up' init_from s1 || return
   for ((i = 1; i <= n; i++)); do
-    start_load $now
-    until=$((SECONDS + 1 + RANDOM % 3))
-    while ((SECONDS < until)); do
-      proc_nap "0.$((RANDOM % 8 + 1))"
-      pipe_kill9 "${tools[RANDOM % ${#tools[@]}]}" && kills=$((kills + 1))
-    done
-    pg_kill $now
-    pg_promote s$i
-    end_load
-    now=s$i
+    CANDIDATE=s$i
+    if ((RANDOM % 3)); then promotion_seen; else promotion_behind || return; fi
+    NOW=$CANDIDATE
     ((i < n)) || break
     # The next candidate, which knows all that we have when we go over to it.
-    standby s$((i + 1)) $now
-    pipe_drained $now "before candidate $((i + 1))" 120 || return
-    wait_for -m 'the candidate' pg_replayed s$((i + 1)) "$(pg_lsn $now)"
-    pipe_source "$(pg_hosts s$((i + 1)))"
-    pipe_kill9 receive
+    standby s$((i + 1)) $NOW
+    pipe_drained $NOW "before candidate $((i + 1))" 120 || return
+    wait_for -m 'the candidate' pg_replayed s$((i + 1)) "$(pg_lsn $NOW)"
+    read_from s$((i + 1))
   done
-  start_load $now
+  start_load $NOW
   proc_nap 1
   pipe_kill9 decode.main
   end_load
-  same_as $now "after $n promotions and $kills kills, seed $SEED"
+  same_as $NOW "after $n promotions and $KILLS kills" || return
   is "$(timeline_of received)" $((n + 1)) 'on the last timeline'
   tear_down
+}
+
+read_from() {
+  pipe_source "$(pg_hosts "$1")"
+  pipe_kill9 receive
+}
+
+# kills SECONDS: of random tools, for so long.
+kills() {
+  local until=$((SECONDS + $1)) tools=(receive filter walsend shadow catalog decode.main emit.main)
+  while ((SECONDS < until)); do
+    proc_nap "0.$((RANDOM % 8 + 1))"
+    pipe_kill9 "${tools[RANDOM % ${#tools[@]}]}" && KILLS=$((KILLS + 1))
+  done
+}
+
+promotion_seen() {
+  start_load $NOW
+  kills $((1 + RANDOM % 3))
+  pg_kill $NOW
+  pg_promote $CANDIDATE
+  end_load
+}
+
+promotion_behind() {
+  read_from $NOW
+  start_load $NOW
+  kills 1
+  walshadow pause 2>>"$T/start.err"
+  wait_for -m 'the pause' not_running decode.main || return
+  wait_for -m 'the candidate' pg_replayed $CANDIDATE "$(pos_lsn "$S/pos/sent.main")" || return
+  pg_stop $CANDIDATE
+  kills $((RANDOM % 3))
+  proc_nap 0.5
+  pg_kill $NOW
+  end_load
+  pg_start $CANDIDATE
+  pg_promote $CANDIDATE
+  read_from $CANDIDATE
+  kills $((RANDOM % 2))
+  walshadow resume 2>>"$T/start.err"
 }
 
 # init_from CANDIDATE: from the primary a; then the candidate is the source.
@@ -195,7 +308,7 @@ init_from() {
 
 failover() {
   local PART
-  for PART in ${WS_FAILOVER_PARTS:-candidate quiet}; do
+  for PART in ${WS_FAILOVER_PARTS:-candidate quiet ahead}; do
     # shellcheck disable=SC2034 # tap.sh uses it
     TAP_PREFIX="[$PG_MAJOR] $PART: "
     "$PART"

@@ -1,0 +1,39 @@
+/* Positions against the WAL's history; see ws/histpos.h. */
+#include <stdlib.h>
+
+#include "statepos.h"
+#include "ws/histdir.h"
+#include "ws/histpos.h"
+#include "ws/mem.h"
+
+struct way {
+	const struct ws_history *h;
+	int (*each)(void *arg, const struct ws_histpos *p, struct ws_err *err);
+	void *arg;
+};
+
+static int
+compare(void *arg, const char *name, struct ws_pos pos, struct ws_err *err)
+{
+	const struct way *w = arg;
+	const struct ws_histpos p = {name, pos, ws_history_end(w->h, pos.tli)};
+
+	return w->each(w->arg, &p, err);
+}
+
+int
+ws_histpos_each(const char *state, int (*each)(void *arg, const struct ws_histpos *p, struct ws_err *err),
+                void *arg, struct ws_err *err)
+{
+	char *raw = ws_asprintf("%s/raw", state);
+	struct ws_history h;
+	struct way w = {&h, each, arg};
+	int rc = ws_histdir_load(raw, 0, &h, err);
+
+	free(raw);
+	if (rc != 0)
+		return -1;
+	rc = statepos_each(state, "", compare, &w, err);
+	ws_history_fini(&h);
+	return rc;
+}
