@@ -161,7 +161,7 @@ ahead() {
   set_up
   standby b a
   ok 'set up' pipe_init a/app || return
-  sql a/app "BEGIN; INSERT INTO t (v) VALUES ('prepared, carried'); PREPARE TRANSACTION 'over'" "INSERT INTO t (v) VALUES ('on both')"
+  sql a/app "BEGIN; INSERT INTO big (v) VALUES ('prepared, carried'); PREPARE TRANSACTION 'over'" "INSERT INTO t (v) VALUES ('on both')"
   pipe_drained a 'on both' || return
   ok 'a copy of the shadow is kept' wait_for -t 60 kept_copy
   copies=("$S"/shadow.keep/*)
