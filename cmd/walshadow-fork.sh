@@ -44,7 +44,7 @@ fork_undo() {
   if [[ $status -eq 3 ]]; then
     read -r tli end <<<"$(fork_lowest "$past")"
     [[ -n $end ]] || return 3 # published
-    if grep -q '^filtered .* past ' <<<"$past"; then
+    if grep -qE '^(filtered|shadow\.[a-z]+) .* past ' <<<"$past"; then
       copy=$("$BIN/ws-catalog" restorable --state "$STATE" "$end" 2>>"$log" 9>&-) || return
     fi
     "$BIN/ws-catalog" rewind --state "$STATE" "$tli:$end" 2>>"$log" 9>&- || return
@@ -52,8 +52,8 @@ fork_undo() {
       shadow_put_back "$copy" "the shadow is past the promotion at $end" || return 1
       shadow_forget "$end"
       rm -f "$STATE"/pos/shadow.*
-      "$BIN/ws-filter" --rewind --state "$STATE" 2>>"$log" 9>&- || return
     fi
+    "$BIN/ws-filter" --rewind --state "$STATE" 2>>"$log" 9>&- || return
   elif [[ $status -ne 0 ]]; then
     return $status
   fi

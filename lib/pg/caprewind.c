@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "statepos.h"
+#include "ws/statepos.h"
 #include "ws/file.h"
 #include "ws/log.h"
 #include "ws/pos.h"
@@ -63,8 +63,8 @@ take_back(void *arg, const char *name, struct ws_pos pos, struct ws_err *err)
 static int
 check_consumers(struct back *b, struct ws_err *err)
 {
-	return statepos_each(b->c->o->state, "sent.", check_sent, b, err) == 0
-	           ? statepos_each(b->c->o->state, "ack.", check_ack, b, err)
+	return ws_statepos_each(b->c->o->state, "sent.", check_sent, b, err) == 0
+	           ? ws_statepos_each(b->c->o->state, "ack.", check_ack, b, err)
 	           : -1;
 }
 
@@ -75,7 +75,7 @@ rewind_consumers(struct back *b, struct ws_err *err)
 	static const char *const prefixes[] = {"floor.", "ack.", "read."};
 
 	for (size_t i = 0; i < 3; i++)
-		if (statepos_each(b->c->o->state, prefixes[i], take_back, b, err) != 0)
+		if (ws_statepos_each(b->c->o->state, prefixes[i], take_back, b, err) != 0)
 			return -1;
 	return 0;
 }

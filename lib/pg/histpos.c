@@ -1,7 +1,7 @@
 /* Positions against the WAL's history; see ws/histpos.h. */
 #include <stdlib.h>
 
-#include "statepos.h"
+#include "ws/statepos.h"
 #include "ws/histdir.h"
 #include "ws/histpos.h"
 #include "ws/mem.h"
@@ -33,7 +33,7 @@ ws_histpos_each(const char *state, int (*each)(void *arg, const struct ws_histpo
 	free(raw);
 	if (rc != 0)
 		return -1;
-	rc = statepos_each(state, "", compare, &w, err);
+	rc = ws_statepos_each(state, "", compare, &w, err);
 	ws_history_fini(&h);
 	return rc;
 }

@@ -184,11 +184,17 @@ switch_timeline(struct ws_filterrun *r, const struct ws_walchunk *c, struct ws_e
 {
 	const struct ws_history *h = ws_walsrc_history(r->src);
 	ws_lsn segment = ws_seg_start(c->lsn, ws_walsrc_segsize(r->src));
+	const struct ws_pos judged = ws_filterstream_pos(r->stream);
 	uint64_t bytes;
 
 	if (h && !ws_history_end(h, r->tli))
 		return ws_err_op(err, "timeline_not_descendant", "%s: timeline %u does not come from timeline %u",
 		                 r->input, c->tli, r->tli);
+	if (h && r->received_file && judged.lsn > ws_history_end(h, judged.tli))
+		return ws_err_op(err, "past_fork",
+		                 "%s: WAL up to " WS_LSN_FMT " of timeline %u was filtered, which was left at " WS_LSN_FMT
+		                 ": once what read it is taken back, ws-filter --rewind",
+		                 r->input, WS_LSN_ARG(judged.lsn), judged.tli, WS_LSN_ARG(ws_history_end(h, judged.tli)));
 	if (pass_history(r, c->tli, err) != 0)
 		return -1;
 	if (r->dir && h && ws_filterdir_set_aside(r->dir, h, &bytes, err) != 0)
