@@ -68,7 +68,7 @@ accounts() {
 }
 
 fork() {
-  local DB decided xid first rows floor switch beyond seg end
+  local DB decided xid first rows floor switch beyond mid seg end
   S=$T/state
   rm -rf "$S"
   mkdir -p "$S/pos" "$S/consumer/x" "$S/catalog"
@@ -94,7 +94,9 @@ fork() {
   pg_adopt b "$T/copy"
   pg_start a
   xid=$(next_xid a)
-  sql a 'INSERT INTO u VALUES (100)' 'INSERT INTO u VALUES (101)'
+  sql a 'INSERT INTO u VALUES (100)'
+  mid=$(pg_lsn a)
+  sql a "ROLLBACK PREPARED 'gone'" 'INSERT INTO u VALUES (101)'
   bg late psql -Xqt "$(pg_conninfo a)" -c BEGIN -c 'INSERT INTO u VALUES (102)' -c 'SELECT pg_advisory_lock(9)' -c 'SELECT pg_sleep(600)'
   wait_for_is 1 sql a "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 9 AND granted"
   beyond=$(pg_lsn a)
@@ -113,7 +115,7 @@ fork() {
     pg_promote b
   fi
   is "$(next_xid b)" "$xid" 'both branches go on with the same xids'
-  sql b 'INSERT INTO u VALUES (3)'
+  sql b 'INSERT INTO u VALUES (3)' CHECKPOINT
   decided=$(pg_lsn b)
   sql b "COMMIT PREPARED 'kept'" "ROLLBACK PREPARED 'gone'" 'INSERT INTO t SELECT g FROM generate_series(2, 20) g' 'INSERT INTO t VALUES (21)'
   switch=$(cut -f 2 "$T/b/pg_wal/00000002.history")
@@ -159,6 +161,36 @@ fork() {
   ok 'and with the acknowledgement on the new one' wait_for_is 2 metric floor_timeline
   stop decode
   is "$STATUS" 0 'it ends in order'
+  back
+}
+
+# An ack that only went along with the ancestor.
+back() {
+  local before
+  pos sent.x "1 $floor"
+  pos ack.x "1 $beyond"
+  pos floor.x "1 $mid"
+  status_is 3 'an ack past the switch alone is no publication' timeout 60 ws-decode --state "$S" --consumer x
+  like "${ERR##*$'\n'}" 'reason=past_fork' 'and has its own reason'
+  sed -n 's/^\([^ ]*\) .* past .*/\1/p' < <(ws-history positions --state "$S" 2>"$T/err" | sort) >"$T/out"
+  is "$(tr '\n' ' ' <"$T/out")" 'ack.x floor.x received ' 'ws-history tells what is past it'
+  like "$(cat "$T/err")" 'reason=past_fork$' 'and why it matters'
+  before=$(cat "$S"/pos/*)
+  status_is 3 'what was prepared at the switch, and ended in what was passed' ws-catalog rewind --state "$S" "1:$switch"
+  like "${ERR##*$'\n'}" 'reason=prepared_xact_present' 'cannot be had back'
+  is "$(cat "$S"/pos/*)" "$before" 'and nothing moves'
+  pos ack.x "1 $mid"
+  pos sent.x "1 $beyond"
+  status_is 3 'nor can what was published' ws-catalog rewind --state "$S" "1:$switch"
+  like "${ERR##*$'\n'}" 'reason=published_past_fork' 'which has its reason, too'
+  is "$(ws-history positions --state "$S" 2>&1 >/dev/null | sed 's/.*reason=//')" published_past_fork 'ws-history says so'
+  pos sent.x "1 $floor"
+  status_is 0 'what still is prepared holds the floor' ws-catalog rewind --state "$S" "1:$switch"
+  is "$(cat "$S"/pos/{ack,floor}.x | sort -u)" "$(printf '1 %X/%08X' $(($(lsn_num "$switch") >> 32)) $(($(lsn_num "$switch") & 0xFFFFFFFF)))" 'positions are at the switch'
+  decode
+  ok 'from where ws-decode goes on' wait_for -t 30 stream_has '"id":21'
+  unlike "$(cat "$T/decode.out")" '"id":10[012]' 'without what has not happened'
+  stop decode
 }
 
 commits() { sed -n 's/.*"type":"commit".*"end_lsn":"\([^"]*\)".*/\1/p' "$T/decode.out"; }
