@@ -105,6 +105,10 @@ pass_history(struct ws_filterrun *r, ws_tli tli, struct ws_err *err)
 	char name[WS_WALNAME_MAX];
 	struct ws_buf b = {0};
 
+	/* The segment of a switch is filtered again from its start, to which no stream goes back. */
+	if (!strcmp(r->input, "-"))
+		return ws_err_op(err, "switch_in_stream", "a framed WAL stream goes over to timeline %u: filter a WAL "
+		                 "directory instead", tli);
 	if (r->dir)
 		return ws_filterdir_history(r->dir, r->input, tli, err);
 	if (!r->frame)

@@ -65,6 +65,14 @@ accounts() {
   is "$(metric decode_prepared_transactions) $(metric decode_unfinished_transactions) $(metric decode_position_bytes)" '0 0 0' 'accounts are back to zero'
   is "$(metric decode_reaped_total)" 0 'with nothing left for later'
   unlike "$(cat "$T/offline")" '"name":"never"' 'no column and no table of what was open'
+  status_is 0 'the same WAL as frames' ws-decode --catalog "$S/catalog" --database "$DB" -s "$first" -F json - <"$T/frames"
+  # The switch is told outside of transactions, wherever it comes to be known.
+  grep -Ev '"type":"(end|timeline)"' "$T/out" >"$T/streamed"
+  grep -Ev '"type":"(end|timeline)"' "$T/offline" >"$T/wanted"
+  same_file "$T/streamed" "$T/wanted" 'gives the same'
+  is "$(grep -c '"type":"timeline"' "$T/out") $(grep -c '"type":"timeline"' "$T/offline")" '1 1' 'and the switch once'
+  status_is 3 'ws-filter does not go over a switch in frames' ws-filter -q -D "$T/filtered" - <"$T/frames"
+  like "$ERR" 'timeline 2.*reason=switch_in_stream$' 'and says why'
 }
 
 fork() {
@@ -126,6 +134,9 @@ fork() {
   end=$(pg_lsn b)
   seg=$(sql b 'SELECT pg_walfile_name(pg_current_wal_lsn())')
   is "$(sql b "SELECT pg_walfile_name('$floor')")" "$seg" "the fork's segment is the one behind"
+  # All of it as frames, over the switch.
+  status_is 0 'b has it all' timeout 60 ws-receive -q -o - -d "$(pg_conninfo b)" -I "$first" -n -E "$end"
+  mv "$T/out" "$T/frames"
   pg_stop b
   pg_stop a
   accounts
