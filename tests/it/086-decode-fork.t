@@ -73,6 +73,7 @@ accounts() {
   is "$(grep -c '"type":"timeline"' "$T/out") $(grep -c '"type":"timeline"' "$T/offline")" '1 1' 'and the switch once'
   status_is 3 'ws-filter does not go over a switch in frames' ws-filter -q -D "$T/filtered" - <"$T/frames"
   like "$ERR" 'timeline 2.*reason=switch_in_stream$' 'and says why'
+  rm -rf "$T/filtered" "$T/frames"
 }
 
 fork() {
