@@ -136,7 +136,7 @@ run(int argc, const char **argv, struct ws_err *err)
 	bool own = opt.dir || opt.output;
 	struct ws_receive_opts o = {.state = opt.state || own ? opt.state : getenv("WALSHADOW_STATE"),
 								.slot = opt.slot,
-								.restore_command = opt.restore,
+								.restore_command = opt.restore && *opt.restore ? opt.restore : NULL,
 								.synchronous = opt.synchronous,
 								.no_sync = opt.no_sync,
 								.no_loop = opt.no_loop};

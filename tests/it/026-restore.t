@@ -49,7 +49,7 @@ same_wal() {
 
 removed() {
   A=$T/archive.$PG_MAJOR
-  rm -rf "$T"/{st,st.before,asked,restored}
+  rm -rf "$T"/{st,st.before,asked,restored,late}
   mkdir "$A"
   pg_init a --wal-segsize=1
   pg_conf a autovacuum=off wal_keep_size=0 max_wal_size=2MB min_wal_size=2MB checkpoint_timeout=1h archive_mode=on \
@@ -80,8 +80,10 @@ removed() {
   retire a "$(needed 1)"
   sql a "SELECT pg_create_physical_replication_slot('ws', true)" >/dev/null
   ends 3 'reason=slot_too_new$' 'a slot that begins later' 'exit 1' -S ws
-  receive a "ws-archive get --store $A %f %p" -S ws
-  ok 'the archive leads up to it' wait_for received_from a
+  receive a "test -e $T/late && ws-archive get --store $A %f %p" -S ws
+  ok 'an archive that is late is waited for' wait_for log_has rcv 'the archive does not have .* yet'
+  touch "$T/late"
+  ok 'it leads up to the slot' wait_for received_from a
   same_wal a 'the same bytes up to the slot'
   like "$(sql a 'SELECT active FROM pg_replication_slots')" t 'which is used'
   stop rcv
@@ -186,6 +188,9 @@ kills() {
 promoted() {
   local fork2 fork3
   rm -rf "$T/st.before"
+  # The standbys are to have all of it.
+  pg_conf a wal_keep_size=64MB
+  pg_reload a
   pg_standby b a
   pg_start b
   pg_standby c b
@@ -202,6 +207,8 @@ promoted() {
   wait_for -m 'the cascade' pg_replayed c "$(pg_lsn b)"
   pg_kill b
   pg_promote c
+  pg_conf c wal_keep_size=0
+  pg_reload c
   load c 10000
   fork2=$(sed -n '/^1\t/p' "$A/00000002.history" | cut -f 2)
   fork3=$(sed -n '/^2\t/p' "$T/c/pg_wal/00000003.history" | cut -f 2)
