@@ -6,6 +6,7 @@
 #include "lib/ch/emit.h"
 #include "ws/file.h"
 #include "ws/pos.h"
+#include "ws/published.h"
 #include "ws/tool.h"
 
 #define ACK_INTERVAL_US 100000
@@ -74,7 +75,7 @@ emit_sent(struct ws_emit *e, struct ws_pos p, struct ws_err *err)
 	if (p.lsn == 0 || (e->have_sent && p.lsn <= e->sent.lsn))
 		return 0;
 	char *path = pos_path(e, "sent");
-	int rc = ws_pos_write(path, p, true, err);
+	int rc = ws_published_move(e->o.state, path, p, err);
 
 	free(path);
 	if (rc == 0)

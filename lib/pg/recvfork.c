@@ -125,8 +125,11 @@ receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err)
 				  r->src.pos.tli, kept->tli);
 		return refuse(r, &s, err);
 	}
-	if (kept->tli == r->src.pos.tli)
-		return check_same(r, kept, err) != 0 ? refuse(r, &s, err) : 0;
+	if (kept->tli == r->src.pos.tli) {
+		if (check_same(r, kept, err) != 0)
+			return refuse(r, &s, err);
+		return ws_published_unfence(r->o->state, kept->tli, err);
+	}
 	if (receiver_history(r, r->src.pos.tli, &h, &b, &s.history, err) != 0)
 		goto out;
 	ws_lsn end = ws_history_end(&h, kept->tli);
@@ -139,7 +142,7 @@ receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err)
 		goto out;
 	}
 	if (ws_history_ascends(&h, kept->tli, err) != 0 ||
-		ws_published_check(r->o->state, &h, &s.published, err) != 0)
+		ws_published_fence(r->o->state, &h, kept->tli, &s.published, err) != 0)
 		goto out;
 	if (kept->lsn > end) {
 		ws_warn("received past the fork, nothing of it was sent: timeline=%u received=" WS_LSN_FMT
@@ -173,7 +176,7 @@ prove(struct receiver *r, struct step *s, const struct ws_history *h, struct ws_
 		return ws_err_op(err, "history_malformed",
 						 "the server ends timeline %u at " WS_LSN_FMT ", its history of timeline %u at " WS_LSN_FMT,
 						 s->from.tli, WS_LSN_ARG(s->to.lsn), h->tli, WS_LSN_ARG(end));
-	return ws_published_check(r->o->state, h, &s->published, err);
+	return ws_published_fence(r->o->state, h, s->from.tli, &s->published, err);
 }
 
 static int

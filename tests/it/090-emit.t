@@ -145,6 +145,12 @@ EOF
   status_is 0 'changes' emit st.a <st.bin
   is "$(rows public_t id,v)" $'1\tback;3\tand back;20\ttwenty;' 'inserts, updates, deletes, moved keys'
   is "$(pos st.a ack) $(pos st.a sent)" '1 0/00002000 1 0/00001240' 'ack reaches the end, sent the last transaction'
+  # What is in hand when a promotion leaves the timeline.
+  echo '1 0/00002010' >st.a/pos/fence
+  { echo "$REL"; printf '%s\n' 'begin  709  0/2000  0/2040' 'I  1  99  left' commit 'end  0/2100'; } | mk >cut.bin
+  status_is 1 'a commit past the fence' emit st.a <cut.bin
+  like "$ERR" 'timeline 1 was left at 0/00002010' 'is not sent'
+  is "$(pos st.a ack) $(pos st.a sent) $(rows public_t 'countIf(id = 99)')" '1 0/00002000 1 0/00001240 0;' 'nor any of it'
   rm st.a/pos/*
   status_is 0 'the same once more' emit st.a <st.bin
   ch 'OPTIMIZE TABLE shop.public_t FINAL'

@@ -114,6 +114,7 @@ candidate() {
   tear_down
 }
 
+timeline_at() { sql "$1" "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int"; }
 timeline_is() { [ "$(timeline_of "$1")" = "$2" ]; }
 
 # Positions right behind a switch, in a page that has the ancestor's timeline in its header.
@@ -189,6 +190,7 @@ ahead() {
   ok 'the promotion is followed' wait_for -t 60 timeline_is received 2
   ok 'what is past it is taken back' wait_for -t 60 timeline_is filtered 2
   ok 'the copy is what it came from' test "${copies[0]##*/}" = "$(cd "$S/shadow.keep" && ls | head -n 1)"
+  is "$(cat "$S/pos/fence")" "1 $(sed -n 's/.*"switch_lsn":"\([^"]*\)".*/\1/p' "$S/log/timelines.log")" 'nothing past it could be sent meanwhile'
   ok 'resumed' walshadow resume
   sql b/app "COMMIT PREPARED 'over'" "INSERT INTO t (v, new) VALUES ('after', 'x')"
   same_as b 'after it'
@@ -218,6 +220,7 @@ published() {
   ok 'what was published is refused' wait_for -t 60 grep -q '^3 ' "$S/run/receive.exit"
   like "$(walshadow status)" 'FAILED status=3.*reason=published_past_fork' 'with the reason'
   is "$(cat "$S"/pos/{received,sent.main,ack.main})" "$before" 'and nothing moved'
+  is "$(timeline_of fence)" 1 'no fence is put up'
   is "$(ch "SELECT count() FROM app.public_t FINAL WHERE v = 'published'")" 1 'nor at the destination'
 }
 
@@ -298,6 +301,8 @@ promotion_behind() {
   pg_promote $CANDIDATE
   read_from $CANDIDATE
   kills $((RANDOM % 2))
+  # Until then nobody knows that what is here has not happened.
+  wait_for -t 60 -m 'the switch' timeline_is received "$(timeline_at $CANDIDATE)" || return
   walshadow resume 2>>"$T/start.err"
 }
 
