@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2034 # the loop of walshadow-services.sh reads these
 # A promotion that left behind what had been received: ws-receive goes on on the new timeline, and what was
 # made from the WAL that did not happen - filtered/, the shadow, the history of shapes, positions that went
 # along where nothing was sent - is taken back to the fork.  Each step may be repeated, and filtered's position
@@ -62,8 +63,8 @@ fork_undo() {
 
 # fork_lowest POSITIONS: timeline and fork of the line whose fork is lowest; nothing when rows were published.
 fork_lowest() {
-  local name tli lsn what end low=''
-  while read -r name tli lsn what end; do
+  local name tli what end low=''
+  while read -r name tli _ what end; do
     [[ $what == past ]] || continue
     [[ $name != sent.* ]] || return 0
     if [[ -z $low ]] || (($(lsn_number "$end") < $(lsn_number "${low#* }"))); then low="$tli $end"; fi

@@ -169,7 +169,8 @@ svc_ended() {
   printf '%s %s\n' "$status" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$STATE/run/$svc.exit"
   if [[ $svc != shadow && ($status -eq 2 || $status -eq 3) ]]; then
     SVC_NEXT[$svc]=never
-    FORK_TLI= # it may be past a promotion
+    # shellcheck disable=SC2034 # walshadow-fork.sh: it may be past a promotion
+    FORK_TLI=
     warn "$svc ended with status $status and is not restarted: $(svc_last_error "$svc")"
     return
   fi
@@ -397,6 +398,7 @@ orphans_end() {
 
 # Downstream first, so that nothing is cut off: consumers, catalog, shadow, walsend, filter, receive.
 # services_stop [BUT]: all but that one.
+# shellcheck disable=SC2120 # walshadow-fork.sh gives one
 services_stop() {
   local svc pid order=() but=${1:-}
   for svc in "${!SVC_PID[@]}"; do [[ $svc == consumer.* ]] && order+=("$svc"); done
