@@ -226,8 +226,8 @@ shadow_restore() {
 shadow_put_back() {
   warn "$2; restoring $1"
   rm -rf "$STATE/shadow" "$STATE/shadow.tmp"
-  cp -a --reflink=auto "$1" "$STATE/shadow.tmp" && sync "$STATE/shadow.tmp" &&
-    mv "$STATE/shadow.tmp" "$STATE/shadow" && sync "$STATE"
+  cp -a --reflink=auto "$1" "$STATE/shadow.tmp" && sync -f "$STATE/shadow.tmp" &&
+    mv -T "$STATE/shadow.tmp" "$STATE/shadow" && sync "$STATE"
 }
 
 # shadow_forget LSN: copies above it are of a branch that was left.
@@ -235,8 +235,14 @@ shadow_forget() {
   local copy limit
   limit=$(printf '%016X' "$(lsn_number "$1")")
   for copy in "$STATE"/shadow.keep/????????????????; do
-    [[ ! ${copy##*/} > $limit ]] || rm -rf "$copy"
+    [[ ! ${copy##*/} > $limit ]] || shadow_drop "$copy"
   done
+}
+
+# shadow_drop COPY: under its name there is never a part of one.
+shadow_drop() {
+  rm -rf "$1.tmp"
+  mv -T "$1" "$1.tmp" && rm -rf "$1.tmp"
 }
 
 # shadow_needed: prints the name, as of a copy, at or below which one has to stay: a promotion may take back
@@ -256,7 +262,7 @@ shadow_needed() {
 # Copies the stopped, parked shadow; names sort by position.  Without its WAL: it has it from ws-walsend again,
 # and the name tells what is in the copy.
 shadow_keep() {
-  local lsn name copies needed
+  local lsn name
   lsn=$(pos_lsn shadow.flush)
   [[ -n $lsn ]] || return 0
   name=$(printf '%016X' "$(lsn_number "$lsn")")
@@ -268,11 +274,21 @@ shadow_keep() {
     sync -f "$STATE/shadow.keep" &&
     touch "$STATE/shadow.keep/$name.tmp" && mv "$STATE/shadow.keep/$name.tmp" "$STATE/shadow.keep/$name" &&
     sync "$STATE/shadow.keep" && info "kept a copy of the shadow at $lsn"
-  copies=("$STATE"/shadow.keep/????????????????)
+  shadow_thin
+}
+
+# Newest copies stay, and the newest that is not past what is needed: all that lies between can be read again
+# from that one.
+shadow_thin() {
+  local copies=("$STATE"/shadow.keep/????????????????) needed most=${CONF[KEEP_COPIES]:-2}
   needed=$(shadow_needed)
-  while ((${#copies[@]} > ${CONF[KEEP_COPIES]:-2})) && [[ ! ${copies[1]##*/} > $needed ]]; do
-    rm -rf "${copies[0]}"
+  while ((${#copies[@]} > most)) && [[ ! ${copies[1]##*/} > $needed ]]; do
+    shadow_drop "${copies[0]}"
     copies=("${copies[@]:1}")
+  done
+  while ((${#copies[@]} > most && ${#copies[@]} > 2)); do
+    shadow_drop "${copies[1]}"
+    copies=("${copies[0]}" "${copies[@]:2}")
   done
 }
 

@@ -12,7 +12,8 @@ struct ws_prune_cut {
 };
 
 /* raw/: min(all floors, captured of all databases, filtered), before the first capture the backup's
- * end.  filtered/: min(REDO of shadow/ and of every kept copy, captured).  catalog/: min(floors).
+ * end.  filtered/: min(REDO of shadow/ and of every kept copy, captured).  catalog/: min(floors).  From raw/
+ * and catalog/ goes nothing that a promotion may take us back to (ws/undo.h).
  * A position past the end of its timeline, by raw/'s newest history, counts as that end.  From raw/ and
  * filtered/ goes nothing that the filter needs to begin the cut's segment again (filtered/states/).
  * Anything that is there and cannot be read is an error: then nothing is removed. */

@@ -19,6 +19,7 @@
 #include "ws/lsn.h"
 #include "ws/temprel.h"
 #include "ws/tool.h"
+#include "ws/undo.h"
 #include "ws/waldir.h"
 #include "ws/walread.h"
 
@@ -461,11 +462,15 @@ prune(struct tail *t, struct ws_err *err)
 		return 0;
 	t->pruned_at = now;
 	t->pruned_boundaries = *c->m_boundaries;
-	for (size_t i = 0; i < c->ndbs; i++) {
-		ws_lsn floor;
+	ws_lsn floor, undo = UINT64_MAX;
 
+	if (ws_undo_lowest(c->o->state, &undo, err) < 0)
+		return -1;
+	for (size_t i = 0; i < c->ndbs; i++) {
 		if (cap_floor(c, c->dbs[i].oid, &floor, err) != 0)
 			return -1;
+		if (floor > undo)
+			floor = undo;
 		if (floor && c->dbs[i].has && ws_cathist_prune(c->hist, c->dbs[i].oid, floor, err) != 0)
 			return -1;
 	}

@@ -19,6 +19,7 @@
 #include "ws/prune.h"
 #include "ws/shape.h"
 #include "ws/statepos.h"
+#include "ws/undo.h"
 #include "ws/waldir.h"
 
 /* What a plan looks at. */
@@ -122,6 +123,18 @@ bound_by_states(struct cutting *c, struct ws_err *err)
 	return rc < 0 ? -1 : 0;
 }
 
+/* A promotion may take back what only went along, and all is read again from its fork on. */
+static int
+bound_by_undo(struct cutting *c, struct ws_err *err)
+{
+	ws_lsn lsn;
+	int rc = ws_undo_lowest(c->p->state, &lsn, err);
+
+	if (rc == 1)
+		lower(c, lsn, "pos/sent.*, shadow.keep/");
+	return rc < 0 ? -1 : 0;
+}
+
 static int
 plan_raw(const struct planner *p, struct ws_prune_cut *cut, struct ws_err *err)
 {
@@ -141,7 +154,7 @@ plan_raw(const struct planner *p, struct ws_prune_cut *cut, struct ws_err *err)
 		lower_to(&c, pos, "pos/filtered");
 	else if (rc == 0)
 		lower(&c, 0, "pos/filtered");
-	if (rc < 0 || lower_family(&c, "floor.", "pos/floor.*", err) < 0)
+	if (rc < 0 || lower_family(&c, "floor.", "pos/floor.*", err) < 0 || bound_by_undo(&c, err) != 0)
 		return -1;
 	return bound_by_states(&c, err);
 }
@@ -208,7 +221,9 @@ plan_catalog(const struct planner *p, struct ws_prune_cut *cut, struct ws_err *e
 
 	cut->lsn = 0;
 	snprintf(cut->why, sizeof cut->why, "there is no floor");
-	return lower_family(&c, "floor.", "pos/floor.*", err) < 0 ? -1 : 0;
+	int n = lower_family(&c, "floor.", "pos/floor.*", err);
+
+	return n > 0 ? bound_by_undo(&c, err) : n;
 }
 
 /* The way that positions are to be on; without WAL in raw/ there is none, which is no error. */

@@ -96,9 +96,13 @@ test_major() {
   pos captured.16400 $((redo + 5 * MB))
   segments filtered 3 $((redo / MB + 9))
   leftovers filtered
+  pos sent.c $(((first + 2) * MB))
   status_is 0 'with a shadow' prune
   is "$(left filtered | cut -d' ' -f1)" $((redo / MB)) 'its REDO bounds filtered/'
   is "$(find "$T/st/filtered" -name '*.*')" '' 'what was left there goes, too'
+  is "$(left raw | cut -d' ' -f1)" $((first + 2)) 'with a kept copy a promotion may take us back to what was sent'
+  pos sent.c $(((first + 9) * MB))
+  prune
   is "$(left raw | cut -d' ' -f1)" $((first + 4)) 'without floors filtered bounds raw/'
   sql src 'INSERT INTO t SELECT * FROM t' CHECKPOINT
   pg_stop src
