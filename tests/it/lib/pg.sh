@@ -28,6 +28,28 @@ pg_tool() {
   bail_out "no $1 for PostgreSQL ${2:-$PG_MAJOR}"
 }
 
+# pg_cluster DIR [INITDB-OPTION...]: of initdb.  Where WS_TEMPLATES is, one is made for each major and options,
+# and copied; every copy has a system identifier of its own.
+pg_cluster() {
+  local dir=$1 template=''
+  shift
+  [[ -z ${WS_TEMPLATES:-} ]] || template=$WS_TEMPLATES/$PG_MAJOR$(printf ' %s' "$@" | tr -c 'a-z0-9=-' _)
+  if [[ -z $template ]]; then
+    pg_initdb "$dir" "$@"
+  else
+    [[ -e $template ]] || (
+      flock 9
+      [[ -e $template ]] || { pg_initdb "$template.new" "$@" && mv "$template.new" "$template"; }
+    ) 9>"$template.lock" && cp -a "$template" "$dir" && controledit "$dir" system-id
+  fi
+}
+
+pg_initdb() {
+  local dir=$1
+  shift
+  "$PGBIN/initdb" -D "$dir" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync "$@"
+}
+
 # pg_init NAME [INITDB-OPTION...]: a new cluster; pg_conf changes it before pg_start.
 pg_init() {
   local name=$1
@@ -38,9 +60,7 @@ pg_init() {
   PG_PORT[$name]=$PORT
   PG_MAJOR_OF[$name]=$PG_MAJOR
   rm -rf "${T:?}/$name"
-  "$PGBIN/initdb" -D "$T/$name" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync \
-    "$@" >"$T/$name.initdb" 2>&1 ||
-    bail_out "initdb $PG_MAJOR: $(tail -n 3 "$T/$name.initdb")"
+  pg_cluster "$T/$name" "$@" >"$T/$name.initdb" 2>&1 || bail_out "initdb $PG_MAJOR: $(tail -n 3 "$T/$name.initdb")"
   pg_conf "$name" wal_level=logical fsync=off dynamic_shared_memory_type=mmap shared_buffers=32MB jit=off \
     max_wal_senders=20 max_replication_slots=20 "listen_addresses='127.0.0.1'" \
     "unix_socket_directories='$T/s'" "port=$PORT" logging_collector=off \
@@ -70,9 +90,9 @@ pg_resetwal() {
   fi
   [ "${PG_MAJOR_OF[$name]}" = 16 ] || return 1
   pg_bin 17
-  mkdir "$data/pg_wal/summaries" && echo 17 >"$data/PG_VERSION" && controlversion "$data" 1700 &&
+  mkdir "$data/pg_wal/summaries" && echo 17 >"$data/PG_VERSION" && controledit "$data" version 1700 &&
     "$PGBIN/pg_resetwal" "$@" -D "$data" &&
-    rmdir "$data/pg_wal/summaries" && echo 16 >"$data/PG_VERSION" && controlversion "$data" 1300 || return
+    rmdir "$data/pg_wal/summaries" && echo 16 >"$data/PG_VERSION" && controledit "$data" version 1300 || return
   new=("$data"/pg_wal/????????????????????????)
   printf '\023\321' | dd of="${new[0]}" conv=notrunc status=none
 }
