@@ -312,6 +312,8 @@ siblings() {
   pg_kill a
 }
 
+slot_is() { [ "$(sql b "SELECT wal_status FROM pg_replication_slots WHERE slot_name = 'ws'")" = "$1" ]; }
+
 # Two standbys promoted at the same place; a server that knows nothing of us; slots.
 others() {
   siblings
@@ -336,6 +338,14 @@ others() {
   ends wal_missing 'WAL that the server does not have any more' "$(pg_conninfo b)" -v
   sql b "SELECT pg_create_physical_replication_slot('ws', true)" >/dev/null
   ends slot_too_new 'a slot that was made later' "$(pg_conninfo b)"
+  pg_conf b max_slot_wal_keep_size=1MB min_wal_size=2MB max_wal_size=2MB
+  pg_reload b
+  for _ in {1..20}; do
+    ! slot_is lost || break
+    sql b "INSERT INTO t SELECT FROM generate_series(1, 30000)" "SELECT pg_switch_wal()" CHECKPOINT >/dev/null
+  done
+  ok 'the promoted server has given a slot up' slot_is lost
+  ends slot_lost 'a slot that is lost' "$(pg_conninfo b)"
   # The old primary is back, on the timeline that was left.
   pg_start a
   ends timeline_not_descendant 'the old primary' "$(pg_conninfo a)"

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib/it.sh"
 . "$IT_LIB/pipe.sh"
 . "$IT_LIB/shapes.sh"
+. "$IT_LIB/shadow.sh"
 
 SEED=${WS_SEED:-$RANDOM}
 RANDOM=$SEED
@@ -52,7 +53,7 @@ set_up() {
   sql a 'CREATE DATABASE app'
   sql a/app 'CREATE TABLE t (id serial PRIMARY KEY, v text)' 'CREATE TABLE big (id serial PRIMARY KEY, v text, n int DEFAULT 0)' \
     "INSERT INTO big (v) SELECT repeat(md5(g::text), 200) FROM generate_series(1, 50) g" \
-    "INSERT INTO t (v) SELECT 'loaded ' || g FROM generate_series(1, 1000) g"
+    "INSERT INTO t (v) SELECT 'loaded ' || g FROM generate_series(1, 1000) g" 'CREATE EXTENSION pg_walinspect'
   sql a "SELECT pg_create_physical_replication_slot('walshadow', true)" >/dev/null
 }
 
@@ -110,8 +111,18 @@ candidate() {
   ok 'the floor has crossed the fork' wait_for -t 60 timeline_is floor.main 2
   is "$(ch "SELECT count() FROM app.public_t FINAL WHERE v = 'never committed'")" 0 'what was open is gone'
   is "$(cat "$S/raw/00000002.history")" "$(cat "$T/b/pg_wal/00000002.history")" 'the history is the file of the server'
+  shadow_reads
   like "$(walshadow status)" 'received +[0-9A-F/]+ +2 .*shadow.replay +[0-9A-F/]+ +2 .*floor.main +[0-9A-F/]+ +2 .*last promotion +[^ ]+ switched: timeline 1 to 2 at ' 'status tells the timelines'
   tear_down
+}
+
+# PostgreSQL reads what it was served across the fork: every record, and the one that begins the new timeline.
+shadow_reads() {
+  local redo replay
+  redo=$(pos_lsn "$S/pos/shadow.redo") replay=$(shadow_sql postgres 'SELECT pg_last_wal_replay_lsn()')
+  ok 'the last restartpoint of the shadow is below the fork' lsn_ge "$(cut -f 2 "$S/raw/00000002.history")" "$redo"
+  is "$(shadow_sql app "SELECT count(*) > 100, max(end_lsn) = '$replay', count(*) FILTER (WHERE record_type = 'END_OF_RECOVERY')
+    FROM pg_get_wal_records_info('$redo', '$replay')")" 't|t|1' 'pg_walinspect reads what is filtered across it'
 }
 
 timeline_at() { sql "$1" "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int"; }
