@@ -302,13 +302,25 @@ keep_due() {
   [[ -z $newest ]]
 }
 
+# svc_end SERVICE PID: asks it to end and waits.  PostgreSQL does not hear a signal before it is up.
+svc_end() {
+  local end=$((SECONDS + ${CONF[STOP_TIMEOUT]:-60}))
+  if [[ $1 != shadow ]]; then
+    kill -TERM "$2" 2>/dev/null
+    wait_gone "$2" "${CONF[STOP_TIMEOUT]:-60}"
+    return
+  fi
+  until kill -INT "$2" 2>/dev/null; wait_gone "$2" 1; do
+    ((SECONDS < end)) || return 1
+  done
+}
+
 # A copy is of a shadow that has stopped in order.  A signal to us would interrupt `wait` for a process
 # that still runs, so that is asked of the process.
 keep_now() {
   local pid=${SVC_PID[shadow]} status
   : >"$STATE/run/shadow.copying"
-  kill -INT "$pid" 2>/dev/null
-  wait_gone "$pid" "${CONF[STOP_TIMEOUT]:-60}" || { kill -KILL "$pid" 2>/dev/null; wait_gone "$pid" 60; }
+  svc_end shadow "$pid" || { kill -KILL "$pid" 2>/dev/null; wait_gone "$pid" 60; }
   wait "$pid" 2>/dev/null
   status=$?
   unset "SVC_PID[shadow]"
@@ -422,8 +434,7 @@ services_stop() {
   for svc in "${order[@]}"; do
     pid=${SVC_PID[$svc]:-}
     [[ -n $pid && $svc != "$but" ]] || continue
-    if [[ $svc == shadow ]]; then kill -INT "$pid"; else kill -TERM "$pid"; fi 2>/dev/null
-    if ! wait_gone "$pid" "${CONF[STOP_TIMEOUT]:-60}"; then
+    if ! svc_end "$svc" "$pid"; then
       warn "$svc did not stop in time; killed"
       if [[ $svc == consumer.* ]]; then
         kill -KILL "$(cat "$STATE/run/decode.${svc#*.}.pid")" "$(cat "$STATE/run/emit.${svc#*.}.pid")" 2>/dev/null

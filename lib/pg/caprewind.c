@@ -1,6 +1,7 @@
 /* Going back to a fork: the history that was captured past it, and positions of consumers that went along
  * where nothing was sent; see ws/capture.h.  For a state in which none of them is at work.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,25 +39,41 @@ check_ack(void *arg, const char *name, struct ws_pos pos, struct ws_err *err)
 	return pos.lsn <= b->to.lsn ? 0 : cap_check_prepared(b->c, name + strlen("ack."), b->to, pos, err);
 }
 
-/* Each of the two tools of a consumer holds a lock while it is at work. */
+/* Each of the two tools of a consumer holds a lock while it is at work; of one that is gone, directory and all, only
+ * positions are left. */
+static int
+lock_consumer(const char *state, const char *name, int *fd, struct ws_err *err)
+{
+	char *dir = ws_asprintf("%s/consumer/%s", state, strchr(name, '.') + 1),
+		 *lock = ws_asprintf("%s/%s", dir, *name == 'a' ? "lock" : "decode.lock");
+	int rc = 0;
+
+	*fd = -1;
+	if (access(dir, F_OK) == 0 || errno != ENOENT)
+		rc = (*fd = ws_lock_file(lock, err)) < 0 ? -1 : 0;
+	free(lock);
+	free(dir);
+	return rc;
+}
+
 static int
 take_back(void *arg, const char *name, struct ws_pos pos, struct ws_err *err)
 {
 	const struct back *b = arg;
-	const char *state = b->c->o->state, *consumer = strchr(name, '.') + 1;
+	int fd;
 
 	if (pos.lsn <= b->to.lsn)
 		return 0;
-	char *path = ws_asprintf("%s/pos/%s", state, name),
-		 *lock = ws_asprintf("%s/consumer/%s/%s", state, consumer, *name == 'a' ? "lock" : "decode.lock");
-	int fd = ws_lock_file(lock, err), rc = fd < 0 ? -1 : ws_pos_write(path, b->to, true, err);
+	if (lock_consumer(b->c->o->state, name, &fd, err) != 0)
+		return -1;
+	char *path = ws_asprintf("%s/pos/%s", b->c->o->state, name);
+	int rc = ws_pos_write(path, b->to, true, err);
 
 	if (fd >= 0)
 		close(fd);
 	if (rc == 0)
 		ws_info("%s: back to " WS_LSN_FMT, name, WS_LSN_ARG(b->to.lsn));
 	free(path);
-	free(lock);
 	return rc;
 }
 
