@@ -3,7 +3,8 @@
  * A floor is at or below the first record of every transaction that is open.  One that was prepared
  * below the fork and ended past it, on the branch that was left - by a ROLLBACK PREPARED, or without a row
  * for us - no longer holds the floor, and is still prepared on the branch that goes on.  So: those that
- * PostgreSQL lists after the fork must not end in what was left and had been passed. */
+ * PostgreSQL lists after the fork, and those that end before it does, must not end in what was left and had
+ * been passed. */
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,13 +22,36 @@
 #define RUNNING_MIN   24u  /* xl_running_xacts up to xids[] */
 #define RUNNING_MAX   (1u << 20)
 
+struct xids {
+	ws_xid *v;
+	uint32_t n;
+};
+
 struct prepared {
 	bool listed;
-	ws_xid *xids; /* listed, and nothing tells that they are at work; 0: one that is */
-	uint32_t n;
-	ws_xid ended; /* of them, on the branch that was left */
+	struct xids at; /* prepared at the fork, as far as nothing tells that they are at work; 0: one that is */
+	struct xids since; /* prepared between the fork and the list */
+	ws_xid ended; /* of those at the fork, on the branch that was left */
 	ws_lsn passed; /* up to there, which counts */
 };
+
+static void
+add(struct xids *s, ws_xid xid)
+{
+	if ((s->n & (s->n + 1)) == 0) /* 0, 1, 3, 7, ...: double */
+		s->v = ws_realloc(s->v, (s->n * 2 + 1) * sizeof *s->v);
+	s->v[s->n++] = xid;
+}
+
+/* Its place, or NULL. */
+static ws_xid *
+find(const struct xids *s, ws_xid xid)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->v[i] == xid)
+			return &s->v[i];
+	return NULL;
+}
 
 static int
 take_list(struct prepared *p, const struct ws_rec *rec, struct ws_err *err)
@@ -41,45 +65,63 @@ take_list(struct prepared *p, const struct ws_rec *rec, struct ws_err *err)
 	if (n > RUNNING_MAX || r.main_len < RUNNING_MIN + 4 * n)
 		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": short RUNNING_XACTS record", WS_LSN_ARG(rec->start));
 	p->listed = true;
-	p->n = n;
-	p->xids = ws_calloc(n + 1, sizeof *p->xids);
-	for (uint32_t i = 0; i < n; i++)
-		p->xids[i] = ws_le32(r.main + RUNNING_MIN + 4 * i);
+	for (uint32_t i = 0; i < n; i++) {
+		ws_xid xid = ws_le32(r.main + RUNNING_MIN + 4 * i);
+
+		if (!find(&p->since, xid))
+			add(&p->at, xid);
+	}
 	return 0;
 }
 
-/* A record of its own tells that a transaction is at work: the end of a prepared one has none. */
+/* The PREPARE of a transaction, or the end of one that was prepared: 1, 0 another record, -1. */
+static int
+parse(const struct ws_rec *rec, const struct ws_walver *ver, struct ws_xactrec *x, struct ws_err *err)
+{
+	struct ws_record r;
+
+	if (rec->rmid != WS_RM_XACT)
+		return 0;
+	int rc = ws_record_parse(rec, &r, err) == 0 ? ws_xactrec_parse(&r, ver, x, err) : -1;
+
+	return rc <= 0 ? rc
+	               : x->op == WS_XACT_PREPARE || x->op == WS_XACT_COMMIT_PREPARED || x->op == WS_XACT_ABORT_PREPARED;
+}
+
+/* A record of its own tells that a transaction is at work: the end of a prepared one has none.  One that is
+ * over before there is a list was prepared at the fork, unless its PREPARE came since. */
 static int
 list(void *arg, const struct ws_rec *rec, const struct ws_walver *ver, struct ws_err *err)
 {
 	struct prepared *p = arg;
+	struct ws_xactrec x;
+	ws_xid *own = rec->xid ? find(&p->at, rec->xid) : NULL;
 
-	(void)ver;
-	if (!p->listed && rec->rmid == WS_RM_STANDBY && (rec->info & 0xF0) == RUNNING_XACTS)
+	if (own)
+		*own = 0;
+	if (p->listed)
+		return 0;
+	if (rec->rmid == WS_RM_STANDBY && (rec->info & 0xF0) == RUNNING_XACTS)
 		return take_list(p, rec, err);
-	for (uint32_t i = 0; rec->xid && i < p->n; i++)
-		if (p->xids[i] == rec->xid)
-			p->xids[i] = 0;
-	return 0;
+	int rc = parse(rec, ver, &x, err);
+
+	if (rc == 1 && x.op == WS_XACT_PREPARE)
+		add(&p->since, x.xid);
+	else if (rc == 1 && !find(&p->since, x.xid))
+		add(&p->at, x.xid);
+	return rc < 0 ? -1 : 0;
 }
 
 static int
 look_for_end(void *arg, const struct ws_rec *rec, const struct ws_walver *ver, struct ws_err *err)
 {
 	struct prepared *p = arg;
-	struct ws_record r;
 	struct ws_xactrec x;
+	int rc = rec->end > p->passed ? 0 : parse(rec, ver, &x, err);
 
-	if (rec->rmid != WS_RM_XACT || rec->end > p->passed)
-		return 0;
-	int rc = ws_record_parse(rec, &r, err) == 0 ? ws_xactrec_parse(&r, ver, &x, err) : -1;
-
-	if (rc <= 0 || (x.op != WS_XACT_COMMIT_PREPARED && x.op != WS_XACT_ABORT_PREPARED))
-		return rc < 0 ? -1 : 0;
-	for (uint32_t i = 0; i < p->n; i++)
-		if (p->xids[i] == x.xid)
-			p->ended = x.xid;
-	return p->ended ? 1 : 0;
+	if (rc == 1 && x.op != WS_XACT_PREPARE && find(&p->at, x.xid))
+		p->ended = x.xid;
+	return rc < 0 ? -1 : p->ended != 0;
 }
 
 /* ---- what was left ---- */
@@ -146,8 +188,8 @@ cap_check_prepared(struct cap *c, const char *consumer, struct ws_pos fork, stru
 		rc = ws_walscan(raw, fork, received.lsn, NULL, list, &p, err);
 	if (rc == 0 && !p.listed)
 		rc = ws_err_temp(err, "what is prepared at " WS_LSN_FMT " is not received yet", WS_LSN_ARG(fork.lsn));
-	for (uint32_t i = 0; i < p.n; i++)
-		any |= p.xids[i] != 0;
+	for (uint32_t i = 0; i < p.at.n; i++)
+		any |= p.at.v[i] != 0;
 	if (rc == 0 && any)
 		rc = scan_left(c, raw, &p, (struct ws_pos){ack.tli, fork.lsn}, ack.lsn, err);
 	if (rc == 1)
@@ -155,7 +197,8 @@ cap_check_prepared(struct cap *c, const char *consumer, struct ws_pos fork, stru
 		               "consumer %s has passed the end of a transaction that is prepared at " WS_LSN_FMT
 		               ", where timeline %u was left: what it has of it is gone",
 		               consumer, WS_LSN_ARG(fork.lsn), ack.tli);
-	free(p.xids);
+	free(p.at.v);
+	free(p.since.v);
 	free(raw);
 	return rc;
 }
