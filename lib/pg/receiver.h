@@ -1,5 +1,5 @@
 /* The receiver's parts: sessions (receive.c), what they report and wait for (recvstate.c), promotions
- * (recvfork.c), and the archive (recvarc.c asks it, recvrestore.c goes on from it). */
+ * (recvfork.c), hold-back (recvhold.c), and the archive (recvarc.c asks it, recvrestore.c goes on from it). */
 #ifndef WS_PG_RECEIVER_H
 #define WS_PG_RECEIVER_H
 
@@ -100,8 +100,9 @@ int receiver_history_learn(struct receiver *r, const struct ws_history *h, ws_tl
 /* The newest timeline that the archive knows, from *tli on: PostgreSQL's rule, an id that is missing ends
  * the search. */
 int receiver_archive_newest(struct receiver *r, ws_tli *tli, struct ws_err *err);
-/* The archive's history of tli, if it has one, must be ours: else sibling_branch. */
-int receiver_archive_same(struct receiver *r, ws_tli tli, struct ws_err *err);
+/* The history of tli that the archive has, or the connected server, must be the one that is kept: else
+ * sibling_branch, the same timeline id by another promotion.  Where one of the two has none, bytes alone tell. */
+int receiver_same_history(struct receiver *r, ws_tli tli, bool archive, struct ws_err *err);
 /* The segment that begins at seg on h, open and looked through.  1, 0 the archive does not have it, -1. */
 int receiver_archive_segment(struct receiver *r, const struct ws_history *h, ws_lsn seg, int *fd,
 							 struct ws_err *err);

@@ -66,8 +66,9 @@ ask(struct receiver *r, const char *name, char **path, struct ws_err *err)
 	int rc = restorecmd_run(r->o->restore_command, r->o->dir, name, as, idle, r, err);
 
 	if (rc == 1 && stat(*path, &st) != 0)
-		rc = errno == ENOENT ? ws_err_temp(err, "the restore command succeeded, asked for %s, and has written no file", name)
-							 : ws_err_sys(err, "%s: cannot stat", *path);
+		rc = errno == ENOENT
+				 ? ws_err_temp(err, "the restore command succeeded, asked for %s, and has written no file", name)
+				 : ws_err_sys(err, "%s: cannot stat", *path);
 	ws_debug("asked the archive: file=%s found=%d", name, rc);
 	if (rc == 1)
 		return 1;
@@ -271,24 +272,35 @@ receiver_archive_newest(struct receiver *r, ws_tli *tli, struct ws_err *err)
 	return rc;
 }
 
+/* 1 with the bytes, 0 it has none, -1. */
+static int
+bytes_from_server(struct receiver *r, ws_tli tli, struct ws_buf *bytes, struct ws_err *err)
+{
+	if (ws_pg_history(r->c, tli, bytes, err) == 0)
+		return 1;
+	return strcmp(err->reason, "history_missing") ? -1 : 0;
+}
+
 int
-receiver_archive_same(struct receiver *r, ws_tli tli, struct ws_err *err)
+receiver_same_history(struct receiver *r, ws_tli tli, bool archive, struct ws_err *err)
 {
 	struct ws_buf ours = {0}, theirs = {0};
 	struct ws_history h = {0};
 	char name[WS_WALNAME_MAX];
-	int rc = 0;
 
-	if (tli == 1)
+	if (tli == 1 || !r->o->dir)
 		return 0;
 	ws_history_name(name, tli);
 	char *path = ws_asprintf("%s/%s", r->o->dir, name);
+	int rc = ws_file_read(path, WS_HISTORY_MAX, &ours, err);
 
-	/* As with a server's: where one has none, bytes alone tell. */
-	if ((rc = ws_file_read(path, WS_HISTORY_MAX, &ours, err)) == 1 &&
-		(rc = from_archive(r, tli, &h, &theirs, err)) == 1 &&
-		(ours.len != theirs.len || memcmp(ours.data, theirs.data, ours.len) != 0))
-		rc = ws_err_op(err, "sibling_branch", "%s: the archive's history of timeline %u is another", path, tli);
+	/* A directory or a server made by hand need not have it; then bytes alone tell. */
+	if (rc == 1)
+		rc = archive ? from_archive(r, tli, &h, &theirs, err) : bytes_from_server(r, tli, &theirs, err);
+	if (rc == 1 && (ours.len != theirs.len || memcmp(ours.data, theirs.data, ours.len) != 0))
+		rc = ws_err_op(err, "sibling_branch",
+					   "%s: the %s's history of timeline %u is another: it was promoted elsewhere", path,
+					   archive ? "archive" : "server", tli);
 	free(path);
 	ws_history_fini(&h);
 	ws_buf_free(&ours);

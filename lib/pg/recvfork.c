@@ -83,35 +83,6 @@ refuse(struct receiver *r, const struct step *s, const struct ws_err *err)
 
 /* ---- the server's timeline at the start of a session ---- */
 
-/* The same timeline id by another history: the switch to it was elsewhere. */
-static int
-check_same(struct receiver *r, const struct ws_pos *kept, struct ws_err *err)
-{
-	struct ws_buf ours = {0}, theirs = {0};
-	char name[WS_WALNAME_MAX];
-	int rc = 0;
-
-	if (kept->tli == 1 || !r->o->dir)
-		return 0;
-	ws_history_name(name, kept->tli);
-	char *path = ws_asprintf("%s/%s", r->o->dir, name);
-
-	/* A directory or a server made by hand need not have it; then bytes alone tell. */
-	if ((rc = ws_file_read(path, WS_HISTORY_MAX, &ours, err)) == 1) {
-		rc = ws_pg_history(r->c, kept->tli, &theirs, err);
-		if (rc != 0)
-			rc = strcmp(err->reason, "history_missing") ? -1 : 0;
-		else if (strcmp(ws_buf_cstr(&ours), ws_buf_cstr(&theirs)) != 0)
-			rc = ws_err_op(err, "sibling_branch",
-			               "%s: the server's history of timeline %u is another: it was promoted elsewhere", path,
-			               kept->tli);
-	}
-	free(path);
-	ws_buf_free(&ours);
-	ws_buf_free(&theirs);
-	return rc;
-}
-
 int
 receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err)
 {
@@ -126,7 +97,7 @@ receiver_lineage(struct receiver *r, struct ws_pos *kept, struct ws_err *err)
 		return refuse(r, &s, err);
 	}
 	if (kept->tli == r->src.pos.tli) {
-		if (check_same(r, kept, err) != 0)
+		if (receiver_same_history(r, kept->tli, false, err) != 0)
 			return refuse(r, &s, err);
 		return ws_published_unfence(r->o->state, kept->tli, err);
 	}

@@ -177,7 +177,7 @@ push_previous(struct receiver *r, struct round *a, struct ws_err *err)
 static int
 begin(struct receiver *r, struct round *a, const struct ws_err *why, struct ws_err *err)
 {
-	int rc = receiver_archive_same(r, a->kept.tli, err);
+	int rc = receiver_same_history(r, a->kept.tli, true, err);
 
 	if (rc == 0)
 		rc = push_previous(r, a, err);
