@@ -174,7 +174,8 @@ kills() {
   is "$STATUS" 0 'it ends in order while it waits for the archive'
   cmp_is $(($(now_ms) - at)) -lt 5000 'and at once'
   ok 'and the command with it' wait_for_is '' proc_in "$T/st/raw"
-  receive a "cp $A/%f %p && touch $T/restored && sleep 1"
+  # Which dies with the receiver, being the command itself.
+  receive a "cp $A/%f %p && touch $T/restored && exec sleep 300"
   wait_for test -e "$T/restored"
   kill9 rcv
   wait_for_is '' proc_in "$T/st/raw"

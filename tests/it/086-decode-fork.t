@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # ws-decode at a timeline switch.  Transactions there: what committed before the fork is drained, what was open
 # is dropped with its positions, TOAST, subtransactions and files, what was prepared goes on; an xid that
-# both branches used is two; a row's record lies over the start of the fork's segment.  After a restart: what an earlier run published decides, by sent.NAME, although
-# nothing of it was acknowledged.
+# both branches used is two; a row's record lies over the start of the fork's segment.  After a restart: what
+# an earlier run published decides, by sent.NAME, although nothing of it was acknowledged.
 . "$(dirname "$0")/lib/it.sh"
 
 pos() { echo "$2" >"$S/pos/$1"; }
