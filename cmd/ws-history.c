@@ -321,6 +321,7 @@ cmd_check(int n, const char **specs, struct ws_err *err)
 }
 
 /* ---- positions ---- */
+
 struct positions {
 	struct ws_buf out;
 	char *past; /* the first that is past, and of those that tell what was published, the first */
@@ -364,9 +365,11 @@ cmd_positions(struct ws_err *err)
 
 	if (rc == 0)
 		rc = out_flush(&all.out, err);
-	if (rc == 0 && all.past)
-		rc = ws_err_op(err, all.published ? "published_past_fork" : all.foreign ? "timeline_not_descendant" : "past_fork",
-		               "not on the way of the newest timeline: %s", all.past);
+	if (rc == 0 && all.past) {
+		const char *reason = all.published ? "published_past_fork" : all.foreign ? "timeline_not_descendant" : "past_fork";
+
+		rc = ws_err_op(err, reason, "not on the way of the newest timeline: %s", all.past);
+	}
 	ws_buf_free(&all.out);
 	free(all.past);
 	return rc;

@@ -20,8 +20,9 @@ ws_histpos_past(const struct ws_histpos *p)
 	return p->pos.lsn > p->end;
 }
 
-/* Calls each for every position (but pos/hold.*, which cut themselves), with the newest timeline of STATE/raw as the way; each returns 0 to go on.
- * -1: also reason history_missing, raw/ is empty. */
+/* Calls each for every position, with the newest timeline of STATE/raw as the way; each returns 0 to go on.
+ * pos/hold.* are left out: ws-receive cuts them at each switch.  -1: also reason history_missing, raw/ is
+ * empty. */
 int ws_histpos_each(const char *state, int (*each)(void *arg, const struct ws_histpos *p, struct ws_err *err),
                     void *arg, struct ws_err *err);
 

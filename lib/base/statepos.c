@@ -9,8 +9,8 @@
 
 int
 ws_statepos_each(const char *state, const char *prefix,
-			  int (*each)(void *arg, const char *name, struct ws_pos pos, struct ws_err *err), void *arg,
-			  struct ws_err *err)
+				 int (*each)(void *arg, const char *name, struct ws_pos pos, struct ws_err *err), void *arg,
+				 struct ws_err *err)
 {
 	char *dir = ws_asprintf("%s/pos", state);
 	DIR *d = opendir(dir);
@@ -62,7 +62,7 @@ lower(void *arg, const char *name, struct ws_pos pos, struct ws_err *err)
 
 int
 ws_statepos_min(const char *state, const char *prefix, struct ws_pos *min, int *count,
-			 struct ws_err *err)
+				struct ws_err *err)
 {
 	struct lowest l = {min, 0};
 	int rc = ws_statepos_each(state, prefix, lower, &l, err);

@@ -229,7 +229,8 @@ load(struct copy *c, struct ws_err *err)
 	struct ws_pos first, last;
 	char name[32], encoding[32];
 
-	if (!(c->control = copy_session(c, err)) || ws_pg_no_timeouts(c->control, err) != 0 || check_source(c, &id, encoding, err) != 0)
+	if (!(c->control = copy_session(c, err)) || ws_pg_no_timeouts(c->control, err) != 0 ||
+	    check_source(c, &id, encoding, err) != 0)
 		return -1;
 	snprintf(name, sizeof name, "captured.%u", c->o->db);
 	if (wait_pos(c, name, 1, &last, err) != 0)

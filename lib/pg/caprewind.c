@@ -1,16 +1,15 @@
 /* Going back to a fork: the history that was captured past it, and positions of consumers that went along
- * where nothing was sent; see ws/capture.h.  For a state in which none of them is at work.
- */
+ * where nothing was sent; see ws/capture.h.  For a state in which none of them is at work. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "capture.h"
-#include "ws/statepos.h"
 #include "ws/file.h"
 #include "ws/log.h"
 #include "ws/pos.h"
+#include "ws/statepos.h"
 
 /* ---- consumers ---- */
 
@@ -143,4 +142,3 @@ out:
 	cap_fini(&c);
 	return rc;
 }
-

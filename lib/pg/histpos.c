@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ws/statepos.h"
 #include "ws/histdir.h"
 #include "ws/histpos.h"
 #include "ws/mem.h"
+#include "ws/statepos.h"
 
 struct way {
 	const struct ws_history *h;

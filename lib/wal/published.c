@@ -114,7 +114,9 @@ ws_published_move(const char *state, const char *sent, struct ws_pos p, struct w
 	int rc = fd < 0 ? -1 : ws_pos_read(path, &fence, err);
 
 	if (rc == 1 && p.tli <= fence.tli && p.lsn > fence.lsn)
-		rc = ws_err_temp(err, "timeline %u was left at " WS_LSN_FMT ": changes up to " WS_LSN_FMT " of timeline %u are not sent",
+		rc = ws_err_temp(err,
+		                 "timeline %u was left at " WS_LSN_FMT ": changes up to " WS_LSN_FMT
+		                 " of timeline %u are not sent",
 		                 fence.tli, WS_LSN_ARG(fence.lsn), WS_LSN_ARG(p.lsn), p.tli);
 	if (rc >= 0)
 		rc = ws_pos_write(sent, p, true, err);
