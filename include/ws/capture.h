@@ -26,8 +26,7 @@ int ws_capture_rewind(const char *state, struct ws_pos to, struct ws_err *err);
 
 /* The kept copy of the shadow (STATE/shadow.keep/LSN, 16 hex digits) to restore: the newest that is not past
  * the gate, the first boundary above a captured position, or past `limit` (0: no other limit).  *path is
- * malloc'd.  None: WS_EOPERATOR reason=no_kept_copy, with a limit
- * shadow_transition_failed. */
+ * malloc'd.  None: WS_EOPERATOR reason=no_kept_copy, with a limit shadow_transition_failed. */
 int ws_capture_restorable(const char *state, ws_lsn limit, char **path, struct ws_err *err);
 
 #endif

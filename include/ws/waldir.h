@@ -124,10 +124,10 @@ uint32_t ws_walsrc_segsize(const struct ws_walsrc *s);
 const struct ws_history *ws_walsrc_history(const struct ws_walsrc *s);
 /* After a chunk c of another timeline than the one before, tli: where that one ends. */
 ws_lsn ws_walsrc_switch(const struct ws_walsrc *s, ws_tli tli, const struct ws_walchunk *c);
-/* ws_walreader_next for a reader that is fed with chunks of s, the last one of timeline tli: rec->tli is that
- * of the record's place, not its page's (the page in which a switch lies keeps the ancestor's). */
 struct ws_walreader;
 struct ws_rec;
+/* ws_walreader_next for a reader that is fed with chunks of s, the last one of timeline tli: rec->tli is that
+ * of the record's place, not its page's (the page in which a switch lies keeps the ancestor's). */
 int ws_walsrc_record(const struct ws_walsrc *s, ws_tli tli, struct ws_walreader *r, struct ws_rec *rec,
                      struct ws_err *err);
 /* System identifier, major and segment size; false while nothing was read yet. */
