@@ -18,6 +18,10 @@ enum ws_xact_op { /* info & 0x70 */
 	WS_XACT_INVALIDATIONS = 0x60
 };
 
+/* storage/standbydefs.h: XLOG_RUNNING_XACTS of RM_STANDBY_ID, info & 0xF0, and xl_running_xacts up to xids[] */
+#define WS_RUNNING_XACTS     0x10
+#define WS_RUNNING_XACTS_MIN 24u
+
 struct ws_xactrec {
 	enum ws_xact_op op;
 	ws_xid xid;      /* the transaction's own: TWOPHASE section or PREPARE header, else the record's */

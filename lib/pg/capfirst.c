@@ -15,9 +15,9 @@
 #include "ws/pos.h"
 #include "ws/tool.h"
 #include "ws/walscan.h"
+#include "ws/xactrec.h"
 
 #define SAY_EVERY_US  10000000u
-#define RUNNING_XACTS 0x10 /* standbydefs.h, XLOG_RUNNING_XACTS */
 
 /* The last such record above `from` that is durable here and filtered. */
 struct snapshot {
@@ -34,7 +34,7 @@ look_for_snapshot(void *arg, const struct ws_rec *rec, const struct ws_walver *v
 	(void)err;
 	if (rec->tli != s->from.tli || rec->end > s->limit)
 		return 1;
-	if (rec->rmid == WS_RM_STANDBY && (rec->info & 0xF0) == RUNNING_XACTS && rec->end > s->from.lsn)
+	if (rec->rmid == WS_RM_STANDBY && (rec->info & 0xF0) == WS_RUNNING_XACTS && rec->end > s->from.lsn)
 		s->found = (struct ws_pos){rec->tli, rec->end};
 	return 0;
 }

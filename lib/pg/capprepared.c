@@ -18,9 +18,7 @@
 #include "ws/walscan.h"
 #include "ws/xactrec.h"
 
-#define RUNNING_XACTS 0x10 /* standbydefs.h, XLOG_RUNNING_XACTS */
-#define RUNNING_MIN   24u  /* xl_running_xacts up to xids[] */
-#define RUNNING_MAX   (1u << 20)
+#define RUNNING_MAX (1u << 20)
 
 struct xids {
 	ws_xid *v;
@@ -60,13 +58,13 @@ take_list(struct prepared *p, const struct ws_rec *rec, struct ws_err *err)
 
 	if (ws_record_parse(rec, &r, err) != 0)
 		return -1;
-	uint32_t n = r.main_len < RUNNING_MIN ? UINT32_MAX : ws_le32(r.main);
+	uint32_t n = r.main_len < WS_RUNNING_XACTS_MIN ? UINT32_MAX : ws_le32(r.main);
 
-	if (n > RUNNING_MAX || r.main_len < RUNNING_MIN + 4 * n)
+	if (n > RUNNING_MAX || r.main_len < WS_RUNNING_XACTS_MIN + 4 * n)
 		return ws_err_op(err, "wal_corrupt", WS_LSN_FMT ": short RUNNING_XACTS record", WS_LSN_ARG(rec->start));
 	p->listed = true;
 	for (uint32_t i = 0; i < n; i++) {
-		ws_xid xid = ws_le32(r.main + RUNNING_MIN + 4 * i);
+		ws_xid xid = ws_le32(r.main + WS_RUNNING_XACTS_MIN + 4 * i);
 
 		if (!find(&p->since, xid))
 			add(&p->at, xid);
@@ -101,7 +99,7 @@ list(void *arg, const struct ws_rec *rec, const struct ws_walver *ver, struct ws
 		*own = 0;
 	if (p->listed)
 		return 0;
-	if (rec->rmid == WS_RM_STANDBY && (rec->info & 0xF0) == RUNNING_XACTS)
+	if (rec->rmid == WS_RM_STANDBY && (rec->info & 0xF0) == WS_RUNNING_XACTS)
 		return take_list(p, rec, err);
 	int rc = parse(rec, ver, &x, err);
 

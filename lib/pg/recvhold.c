@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "conn.h"
 #include "holdask.h"
 #include "recvhold.h"
+#include "timedcond.h"
 #include "ws/lsn.h"
 #include "ws/pos.h"
 #include "ws/slot.h"
@@ -75,7 +75,6 @@ wait_due(struct recvhold *h, uint64_t at)
 {
 	while (!h->closing) {
 		uint64_t now = ws_now_us();
-		struct timespec t;
 
 		if (nothing_to_ask(h)) {
 			pthread_cond_wait(&h->more, &h->lock);
@@ -83,11 +82,7 @@ wait_due(struct recvhold *h, uint64_t at)
 		}
 		if (now >= at)
 			return;
-		clock_gettime(CLOCK_MONOTONIC, &t);
-		t.tv_nsec += (long)((at - now) % 1000000) * 1000;
-		t.tv_sec += (time_t)((at - now) / 1000000) + t.tv_nsec / 1000000000;
-		t.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&h->more, &h->lock, &t);
+		timedcond_wait(&h->more, &h->lock, at - now);
 	}
 }
 
@@ -312,8 +307,6 @@ int
 recvhold_start(const char *state, const struct ws_hold *set, const struct ws_pg_opts *conn,
 			   struct recvhold **out, struct ws_err *err)
 {
-	pthread_condattr_t attr;
-
 	*out = NULL;
 	if (!state || forget_others(state, set, err) != 0)
 		return state ? -1 : 0;
@@ -335,10 +328,7 @@ recvhold_start(const char *state, const struct ws_hold *set, const struct ws_pg_
 	}
 	metrics(h);
 	pthread_mutex_init(&h->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&h->more, &attr);
-	pthread_condattr_destroy(&attr);
+	timedcond_init(&h->more);
 	if ((rc = pthread_create(&h->thread, NULL, follow, h)) != 0) {
 		errno = rc;
 		free(h->path);

@@ -10,6 +10,7 @@
 
 #include "recvdir.h"
 #include "recvwrite.h"
+#include "timedcond.h"
 #include "ws/lsn.h"
 #include "ws/pgconn.h"
 #include "ws/pos.h"
@@ -55,17 +56,13 @@ struct recvout *
 recvout_open(const struct recvout_opts *opts, struct ws_err *err)
 {
 	struct recvout *o = ws_calloc(1, sizeof *o);
-	pthread_condattr_t ca;
 
 	o->o = *opts;
 	o->dir = opts->dir ? ws_strdup(opts->dir) : NULL;
 	o->pos_path = opts->pos_path ? ws_strdup(opts->pos_path) : NULL;
 	o->tail = &o->head;
 	pthread_mutex_init(&o->lock, NULL);
-	pthread_condattr_init(&ca);
-	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
-	pthread_cond_init(&o->more, &ca);
-	pthread_condattr_destroy(&ca);
+	timedcond_init(&o->more);
 	o->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (o->fd < 0) {
 		ws_err_sys(err, "cannot make an eventfd");

@@ -4,11 +4,11 @@
  * stream), and moves pos/received over what is durable. */
 #include <fcntl.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "recvdir.h"
 #include "recvwrite.h"
+#include "timedcond.h"
 #include "ws/lsn.h"
 #include "ws/pgconn.h"
 #include "ws/pos.h"
@@ -199,17 +199,10 @@ sync_due(struct recvout *o, uint64_t now)
 static void
 wait_more(struct recvout *o, int64_t us)
 {
-	struct timespec ts;
-
-	if (us < 0) {
+	if (us < 0)
 		pthread_cond_wait(&o->more, &o->lock);
-		return;
-	}
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	ts.tv_nsec += (long)(us % 1000000) * 1000;
-	ts.tv_sec += us / 1000000 + ts.tv_nsec / 1000000000;
-	ts.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&o->more, &o->lock, &ts);
+	else
+		timedcond_wait(&o->more, &o->lock, (uint64_t)us);
 }
 
 struct chunk *

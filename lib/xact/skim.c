@@ -24,9 +24,8 @@
 #define XLOG_FPI 0xB0
 #define XLOG_CHECKPOINT_REDO 0xE0
 #define WAL_LEVEL_LOGICAL 2
-/* catalog/storage_xlog.h, storage/standbydefs.h, commands/dbcommands_xlog.h */
+/* catalog/storage_xlog.h, commands/dbcommands_xlog.h */
 #define SMGR_CREATE 0x10
-#define STANDBY_RUNNING_XACTS 0x10
 #define DBASE_DROP 0x20
 #define SEQ_LOG 0x00
 #define INIT_FORK 3
@@ -293,10 +292,10 @@ skim_standby(struct ws_decoder *d, const struct ws_rec *rec, struct ws_err *err)
 {
 	struct ws_record r;
 
-	if ((rec->info & 0xF0) != STANDBY_RUNNING_XACTS)
+	if ((rec->info & 0xF0) != WS_RUNNING_XACTS)
 		return 0;
 	/* xl_running_xacts: counts, overflow, nextXid @12, oldestRunningXid @16 */
-	if (main_data(rec, &r, 24, "RUNNING_XACTS", err) != 0)
+	if (main_data(rec, &r, WS_RUNNING_XACTS_MIN, "RUNNING_XACTS", err) != 0)
 		return -1;
 	ws_orphans_running(&d->orphans, ws_le32(r.main + 12), ws_le32(r.main + 16));
 	d->st.reaped += ws_xtab_reap(&d->tab, ws_le32(r.main + 16));
