@@ -110,8 +110,6 @@ ws_lsn ws_filterstream_segment_state(const struct ws_filterstream *s, const stru
 const struct ws_filterstat *ws_filterstream_stats(const struct ws_filterstream *s); /* [256] */
 /* A table, or one JSON object with "rmgrs" and "total". */
 void ws_filterstats_print(FILE *to, const struct ws_filterstat *stats, bool json);
-const struct ws_walver *ws_filterstream_ver(const struct ws_filterstream *s);
 uint64_t ws_filterstream_system_id(const struct ws_filterstream *s);
-uint32_t ws_filterstream_segsize(const struct ws_filterstream *s);
 
 #endif

@@ -22,6 +22,12 @@
 #include "ws/undo.h"
 #include "ws/waldir.h"
 
+/* What bounds a removal, and how far it may go.  lsn 0: nothing may go yet. */
+struct prune_cut {
+	ws_lsn lsn;
+	char why[300]; /* the position that decides, as text: "pos/floor.*", "REDO of shadow" */
+};
+
 /* What a plan looks at. */
 struct planner {
 	const char *state;
@@ -33,7 +39,7 @@ struct planner {
 /* A cut that is being made: the lowest of all that bound it. */
 struct cutting {
 	const struct planner *p;
-	struct ws_prune_cut *cut;
+	struct prune_cut *cut;
 	const char *why;
 	unsigned n; /* bounds */
 };
@@ -136,7 +142,7 @@ bound_by_undo(struct cutting *c, struct ws_err *err)
 }
 
 static int
-plan_raw(const struct planner *p, struct ws_prune_cut *cut, struct ws_err *err)
+plan_raw(const struct planner *p, struct prune_cut *cut, struct ws_err *err)
 {
 	struct cutting c = {.p = p, .cut = cut};
 	struct ws_pos pos;
@@ -181,7 +187,7 @@ bound_by_shadow(struct cutting *c, const char *name, struct ws_err *err)
 }
 
 static int
-plan_filtered(const struct planner *p, struct ws_prune_cut *cut, struct ws_err *err)
+plan_filtered(const struct planner *p, struct prune_cut *cut, struct ws_err *err)
 {
 	struct cutting c = {.p = p, .cut = cut};
 	char *keep = ws_asprintf("%s/shadow.keep", p->state);
@@ -215,7 +221,7 @@ plan_filtered(const struct planner *p, struct ws_prune_cut *cut, struct ws_err *
 }
 
 static int
-plan_catalog(const struct planner *p, struct ws_prune_cut *cut, struct ws_err *err)
+plan_catalog(const struct planner *p, struct prune_cut *cut, struct ws_err *err)
 {
 	struct cutting c = {.p = p, .cut = cut};
 
@@ -250,8 +256,8 @@ find_way(struct planner *p, struct ws_err *err)
 }
 
 static int
-plan(const char *state, const struct ws_cluster *cl, struct ws_prune_cut *raw,
-	 struct ws_prune_cut *filtered, struct ws_prune_cut *catalog, struct ws_err *err)
+plan(const char *state, const struct ws_cluster *cl, struct prune_cut *raw, struct prune_cut *filtered,
+	 struct prune_cut *catalog, struct ws_err *err)
 {
 	struct planner p = {.state = state, .cl = cl};
 	int rc = find_way(&p, err);
@@ -271,15 +277,6 @@ read_cluster(const char *state, struct ws_cluster *cl, struct ws_err *err)
 	if (rc == 0)
 		return ws_err_usage(err, "%s: no state directory (there is no file `cluster`)", state);
 	return rc < 0 ? -1 : 0;
-}
-
-int
-ws_prune_plan(const char *state, struct ws_prune_cut *raw, struct ws_prune_cut *filtered,
-			  struct ws_prune_cut *catalog, struct ws_err *err)
-{
-	struct ws_cluster cl;
-
-	return read_cluster(state, &cl, err) == 0 ? plan(state, &cl, raw, filtered, catalog, err) : -1;
 }
 
 /* ---- removing ---- */
@@ -328,7 +325,7 @@ list_below(const char *dir, uint32_t segsize, ws_lsn lsn, struct segment **out, 
 }
 
 static int
-prune_dir(const char *state, const char *sub, const struct ws_prune_cut *cut,
+prune_dir(const char *state, const char *sub, const struct prune_cut *cut,
 		  const struct ws_cluster *cl, bool dry, FILE *list, unsigned *count, uint64_t *bytes,
 		  struct ws_err *err)
 {
@@ -362,7 +359,7 @@ prune_dir(const char *state, const char *sub, const struct ws_prune_cut *cut,
 
 /* While ws-catalog runs the history is its own, and it prunes it itself. */
 static int
-prune_catalog(const char *state, const struct ws_prune_cut *cut, bool *done, struct ws_err *err)
+prune_catalog(const char *state, const struct prune_cut *cut, bool *done, struct ws_err *err)
 {
 	char *dir = ws_asprintf("%s/catalog", state), *data = ws_asprintf("%s/data.mdb", dir);
 	struct ws_cathist *h = NULL;
@@ -396,7 +393,7 @@ int
 ws_prune_run(const char *state, bool dry_run, FILE *list, struct ws_prune_result *r,
 			 struct ws_err *err)
 {
-	struct ws_prune_cut raw = {0}, filtered = {0}, catalog = {0};
+	struct prune_cut raw = {0}, filtered = {0}, catalog = {0};
 	struct ws_cluster cl;
 	int rc = -1;
 

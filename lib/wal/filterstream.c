@@ -289,20 +289,8 @@ ws_filterstream_stats(const struct ws_filterstream *s)
 	return s->stats;
 }
 
-const struct ws_walver *
-ws_filterstream_ver(const struct ws_filterstream *s)
-{
-	return ws_walreader_ver(s->reader);
-}
-
 uint64_t
 ws_filterstream_system_id(const struct ws_filterstream *s)
 {
 	return ws_walreader_system_id(s->reader);
-}
-
-uint32_t
-ws_filterstream_segsize(const struct ws_filterstream *s)
-{
-	return ws_walreader_segsize(s->reader);
 }

@@ -10,15 +10,6 @@
 
 const char *const ws_seg_suffix[WS_SEG_KINDS] = {"", ".partial", ".gz", ".lz4", ".zst"};
 
-bool
-ws_walname_like(const char *name)
-{
-	struct ws_walname w;
-
-	/* The smallest segments allow the most names. */
-	return ws_walname_parse(name, WS_SEGSIZE_MIN, &w) == 0;
-}
-
 int
 ws_walname_parse(const char *name, uint32_t segsize, struct ws_walname *out)
 {

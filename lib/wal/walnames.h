@@ -25,8 +25,6 @@ struct ws_walnames {
 
 /* "SEGMENT[SUFFIX]": 0 and *out, or -1. */
 int ws_walname_parse(const char *name, uint32_t segsize, struct ws_walname *out);
-/* True for a name that is a segment's for some segment size. */
-bool ws_walname_like(const char *name);
 
 /* 0 or -1; a directory that does not exist is an error. */
 int ws_walnames_list(const char *dir, uint32_t segsize, struct ws_walnames *out, struct ws_err *err);
