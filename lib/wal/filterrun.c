@@ -71,6 +71,21 @@ save(struct ws_filterrun *r, bool now, struct ws_err *err)
 	           : 0;
 }
 
+/* A directory that begins on a later timeline has its history, which a standby that starts there asks for
+ * (replication/walreceiver.c, WalRcvFetchTimeLineHistoryFiles). */
+static int
+first_history(struct ws_filterrun *r, struct ws_err *err)
+{
+	char name[WS_WALNAME_MAX];
+
+	ws_history_name(name, r->tli);
+	char *path = ws_asprintf("%s/%s", r->input, name);
+	bool there = access(path, F_OK) == 0;
+
+	free(path);
+	return there ? ws_filterdir_history(r->dir, r->input, r->tli, err) : 0;
+}
+
 /* The first bytes: now the segment size is known. */
 static int
 begin(struct ws_filterrun *r, const struct ws_walchunk *c, struct ws_err *err)
@@ -95,7 +110,9 @@ begin(struct ws_filterrun *r, const struct ws_walchunk *c, struct ws_err *err)
 		r->frame = ws_walframe_new(STDOUT_FILENO, &cluster, err);
 		return r->frame ? 0 : -1;
 	}
-	return r->dir ? ws_filterdir_begin(r->dir, segsize, r->start, err) : 0;
+	if (!r->dir)
+		return 0;
+	return ws_filterdir_begin(r->dir, segsize, r->start, err) != 0 ? -1 : first_history(r, err);
 }
 
 /* Hands on the descendant's history. */

@@ -233,6 +233,19 @@ pruned() {
     'what a fork would make needed stays'
   is "$(cd "$S/raw" && printf '%s\n' *.abandoned | awk -v first="${first:8}" 'substr($0, 9, 16) < first')" '' \
     'nothing of those branches below it'
+  begins_late
+}
+
+# A shadow that starts on a later timeline asks for its history, even when no switch to it was filtered.
+begins_late() {
+  local first
+  mkdir "$T/in"
+  cp "$S/raw/$(printf %08X "$TLI")"* "$T/in"
+  first=$(cd "$T/in" && printf '%s\n' 0*.history)
+  cmp_is "$TLI" -gt 1 "the WAL begins on timeline $TLI"
+  status_is 0 'is filtered' ws-filter -q -D "$T/late" "$T/in"
+  is "$(cmp "$T/late/$first" "$T/in/$first" 2>&1)" '' 'its history is there'
+  rm -rf "$T"/{in,late}
 }
 
 for_majors rewinds
