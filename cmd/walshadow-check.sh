@@ -154,16 +154,15 @@ source_replication() {
   PGCONNECT_TIMEOUT=${PGCONNECT_TIMEOUT:-10} psql -wXAtq -d "$source" -c IDENTIFY_SYSTEM
 }
 
-# O2: a usable key is a non-deferrable primary key, USING INDEX, or FULL.
+# O2: a usable key is a primary key that is not deferrable (also with FULL), or USING INDEX.
 check_source_tables() {
   local bad unlogged
   bad=$(source_sql "$DATABASE" -c "SELECT string_agg(c.oid::regclass::text, ', ') FROM pg_class c
     WHERE relkind IN ('r', 'p') AND relpersistence = 'p' AND c.oid >= 16384
-      AND NOT (relreplident = 'f'
-        OR relreplident = 'd' AND EXISTS (SELECT FROM pg_index i WHERE indrelid = c.oid AND indisprimary AND indimmediate)
+      AND NOT (relreplident IN ('d', 'f') AND EXISTS (SELECT FROM pg_index i WHERE indrelid = c.oid AND indisprimary AND indimmediate)
         OR relreplident = 'i' AND EXISTS (SELECT FROM pg_index i WHERE indrelid = c.oid AND indisreplident AND indimmediate))")
   if [[ -n $bad && -z $ROUTES ]]; then
-    problem "tables without a usable key (add a primary key, REPLICA IDENTITY FULL, or a rule in a routes file): $bad"
+    problem "tables without a usable key (add a primary key, or a rule with keyless= or exclude, ws-routes(5)): $bad"
   elif [[ -n $bad ]]; then
     finding "warning: tables without a usable key, which the routes must cover: $bad"
   fi
@@ -201,7 +200,8 @@ check_oracle() {
 check_shadow_binaries() {
   local dir out
   if [[ -z ${CONF[BINDIR]:-} ]]; then
-    for dir in "/usr/lib/postgresql/$MAJOR/bin" "/usr/pgsql-$MAJOR/bin" "/usr/local/pgsql/bin"; do
+    out=$(type -P postgres) # after the usual places: the one in PATH, if it is of this major
+    for dir in "/usr/lib/postgresql/$MAJOR/bin" "/usr/pgsql-$MAJOR/bin" "/usr/local/pgsql/bin" "${out%/*}"; do
       [[ -x $dir/postgres ]] && "$dir/postgres" --version | grep -q " ${MAJOR}[. ]" && CONF[BINDIR]=$dir && break
     done
   fi
