@@ -50,6 +50,7 @@ service_line() {
   [[ $state == stopped* || $state == 'not started' || $state == paused || $state == running* && $restarts -eq 0 ]] && return
   local last
   last=$(svc_last_error "$svc")
+  [[ $state != running* || -z $last ]] || last="before: $last" # what it ended with; it has got over it
   [[ -z $last ]] || printf '%-18s   %s\n' '' "$last"
 }
 
