@@ -39,7 +39,7 @@ switch() {
 }
 
 # Nothing is fetched any more.
-spool_is_idle() { flock -n "$1/.lock" true; }
+spool_is_idle() { unlocked "$1/.lock"; }
 
 servers() {
   local how seg fork ddl after all

@@ -133,7 +133,7 @@ keys() {
 }
 
 ahead() { find "$T/spool" -name '0*' -printf '%f\n' | sort | tr '\n' ' '; }
-spool_is_idle() { flock -n "$T/spool/.lock" true; }
+spool_is_idle() { unlocked "$T/spool/.lock"; }
 
 # Segments 0 to 5 are there.
 prefetch() {

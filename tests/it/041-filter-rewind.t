@@ -92,7 +92,7 @@ refusals() { # OLD-TLI
   rm "$S/raw/00001235.history"
 }
 
-not_free() { ! flock -n "$1" true; }
+not_free() { ! unlocked "$1"; }
 
 # Killed at each step, and from an older state; both on copies.
 copies() { # OLD-TLI

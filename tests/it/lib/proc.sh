@@ -233,3 +233,6 @@ free_port() {
   done
   bail_out 'no free port'
 }
+
+# unlocked FILE: nobody holds a lock on it.  Asked without taking it, which would keep it from others.
+unlocked() { ! grep -q ":$(stat -c %i "$1") " /proc/locks; }
