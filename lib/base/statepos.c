@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ws/log.h"
 #include "ws/mem.h"
 #include "ws/statepos.h"
 
-int
-ws_statepos_each(const char *state, const char *prefix,
-				 int (*each)(void *arg, const char *name, struct ws_pos pos, struct ws_err *err), void *arg,
-				 struct ws_err *err)
+static int
+look(const char *state, const char *prefix, bool pass,
+     int (*each)(void *arg, const char *name, struct ws_pos pos, struct ws_err *err), void *arg, struct ws_err *err)
 {
 	char *dir = ws_asprintf("%s/pos", state);
 	DIR *d = opendir(dir);
@@ -33,7 +33,9 @@ ws_statepos_each(const char *state, const char *prefix,
 		int got = ws_pos_read(path, &pos, err);
 
 		free(path);
-		if (got < 0)
+		if (got < 0 && pass && err->status == WS_ETEMP && !err->sys)
+			ws_warn("%s", err->msg);
+		else if (got < 0)
 			rc = -1;
 		else if (got == 1)
 			rc = each(arg, e->d_name, pos, err);
@@ -41,6 +43,22 @@ ws_statepos_each(const char *state, const char *prefix,
 	closedir(d);
 	free(dir);
 	return rc;
+}
+
+int
+ws_statepos_each(const char *state, const char *prefix,
+                 int (*each)(void *arg, const char *name, struct ws_pos pos, struct ws_err *err), void *arg,
+                 struct ws_err *err)
+{
+	return look(state, prefix, false, each, arg, err);
+}
+
+int
+ws_statepos_known(const char *state, const char *prefix,
+                  int (*each)(void *arg, const char *name, struct ws_pos pos, struct ws_err *err), void *arg,
+                  struct ws_err *err)
+{
+	return look(state, prefix, true, each, arg, err);
 }
 
 struct lowest {

@@ -88,12 +88,13 @@ check_consumers(struct back *b, struct ws_err *err)
 static int
 rewind_consumers(struct back *b, struct ws_err *err)
 {
-	static const char *const prefixes[] = {"floor.", "ack.", "read."};
+	const char *state = b->c->o->state;
 
-	for (size_t i = 0; i < 3; i++)
-		if (ws_statepos_each(b->c->o->state, prefixes[i], take_back, b, err) != 0)
-			return -1;
-	return 0;
+	if (ws_statepos_each(state, "floor.", take_back, b, err) != 0 ||
+	    ws_statepos_each(state, "ack.", take_back, b, err) != 0)
+		return -1;
+	/* Where ws-decode reads is told without waiting for the disk. */
+	return ws_statepos_known(state, "read.", take_back, b, err);
 }
 
 /* ---- databases ---- */

@@ -9,6 +9,7 @@
 
 struct way {
 	const struct ws_history *h;
+	bool rest; /* all but what tells what was published */
 	int (*each)(void *arg, const struct ws_histpos *p, struct ws_err *err);
 	void *arg;
 };
@@ -20,7 +21,7 @@ compare(void *arg, const char *name, struct ws_pos pos, struct ws_err *err)
 	const struct ws_histpos p = {name, pos, ws_history_end(w->h, pos.tli)};
 
 	/* Of the hold-back, which ws-receive cuts at each switch. */
-	if (!strncmp(name, "hold.", 5))
+	if (!strncmp(name, "hold.", 5) || (w->rest && !strncmp(name, "sent.", 5)))
 		return 0;
 	return w->each(w->arg, &p, err);
 }
@@ -31,13 +32,17 @@ ws_histpos_each(const char *state, int (*each)(void *arg, const struct ws_histpo
 {
 	char *raw = ws_asprintf("%s/raw", state);
 	struct ws_history h;
-	struct way w = {&h, each, arg};
+	struct way w = {.h = &h, .each = each, .arg = arg};
 	int rc = ws_histdir_load(raw, 0, &h, err);
 
 	free(raw);
 	if (rc != 0)
 		return -1;
-	rc = ws_statepos_each(state, "", compare, &w, err);
+	rc = ws_statepos_each(state, "sent.", compare, &w, err);
+	w.rest = true;
+	/* Who writes one that is empty does so when it starts, and looks itself where it is. */
+	if (rc == 0)
+		rc = ws_statepos_known(state, "", compare, &w, err);
 	ws_history_fini(&h);
 	return rc;
 }
