@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib/it.sh"
 . "$IT_LIB/pipe.sh"
 . "$IT_LIB/shapes.sh"
+. "$IT_LIB/promote.sh"
 . "$IT_LIB/shadow.sh"
 
 SEED=${WS_SEED:-$RANDOM}
@@ -65,19 +66,6 @@ tear_down() {
   rm -rf "$S"
 }
 
-# same_as SERVER DESC: all tables, the history of shapes, the shadow's own catalogs.
-same_as() {
-  local db
-  pipe_drained "$1" "$2" 90 || return 1
-  pipe_compare "$1" app
-  db=$(sql "$1" "SELECT oid FROM pg_database WHERE datname = 'app'")
-  shapes_of_source "$1/app" >"$T/source.shapes"
-  shapes_of_history "$S/catalog" "$db" >"$T/history.shapes"
-  is "$(diff "$T/source.shapes" "$T/history.shapes" | head -n 5)" '' "$2: the history is its catalogs"
-}
-
-timeline_of() { local tli; read -r tli _ <"$S/pos/$1" && echo "$tli"; }
-
 # Read from the candidate: no promotion of it can leave us ahead.
 candidate() {
   set_up
@@ -126,7 +114,6 @@ shadow_reads() {
 }
 
 timeline_at() { sql "$1" "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int"; }
-timeline_is() { [ "$(timeline_of "$1")" = "$2" ]; }
 
 # Positions right behind a switch, in a page that has the ancestor's timeline in its header.
 quiet() {
@@ -211,10 +198,6 @@ ahead() {
   tear_down
 }
 
-kept_copy() { compgen -G "$S/shadow.keep/????????????????" >/dev/null; }
-not_running() { [ ! -e "$S/run/$1.pid" ]; }
-captured_ge() { pos_ge "$S/pos/captured.$(sql "$1" "SELECT oid FROM pg_database WHERE datname = 'app'")" "$2"; }
-
 published() {
   local before
   standby c "$1"
@@ -272,11 +255,6 @@ one_chain() {
   same_as $NOW "after $n promotions and $KILLS kills" || return
   is "$(timeline_of received)" $((n + 1)) 'on the last timeline'
   tear_down
-}
-
-read_from() {
-  pipe_source "$(pg_hosts "$1")"
-  pipe_kill9 receive
 }
 
 # kills SECONDS: of random tools, for so long.
