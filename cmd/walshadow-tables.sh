@@ -81,6 +81,16 @@ cmd_resume() {
   info "consumer $CONSUMER goes on"
 }
 
+# loads_forget TABLE: it and its partitions, so that they are loaded again when they are added again.
+loads_forget() {
+  local db=${CONF[DATABASE_OID]} oid leaf
+  oid=$("$BIN/ws-catalog" show -F json --database "$db" "$1" 2>/dev/null | sed -nE 's/^\{"relation":([0-9]+),.*/\1/p')
+  [[ -n $oid ]] || return 0
+  for leaf in $oid $("$BIN/ws-catalog" list -F json --database "$db" | sed -nE "/\"root\":$oid,/s/^\{\"relation\":([0-9]+),.*/\\1/p"); do
+    rm -f "$STATE/consumer/$CONSUMER/load/$leaf"
+  done
+}
+
 # A rule `exclude` in front of the others; the destination's table stays as it is.
 cmd_remove() {
   add_options "$@"
@@ -103,5 +113,9 @@ cmd_remove() {
   else
     services_reload
   fi
+  for table in "${TABLES[@]}"; do
+    [[ $table == *.* ]] || table=public.$table
+    loads_forget "$table"
+  done
   info "no longer replicated by $CONSUMER: ${TABLES[*]}"
 }

@@ -169,7 +169,11 @@ consider(struct copy *c, struct copy_table *t, ws_oid oid, bool *found, struct w
 		return 0;
 	}
 	rc = is_loaded(c, oid, err);
-	if (rc == 1)
+	if (rc == 1 && o->ntables)
+		ws_warn("table %s.%s was loaded before, and is not loaded again; what rules left out of it since is missing: "
+				"walshadow reload",
+				t->rel->nspname, t->rel->name);
+	else if (rc == 1)
 		ws_info("table %s.%s was loaded before: skipped", t->rel->nspname, t->rel->name);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;

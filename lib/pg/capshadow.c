@@ -69,6 +69,8 @@ open_database(struct cap *c, const char *dbname, struct ws_err *err)
 
 		if ((pg = open_as(c, dbname, "postgres", &second)))
 			err->msg[0] = 0;
+		else if (second.status == WS_ETEMP)
+			*err = second; /* it went away meanwhile */
 	}
 	return pg;
 }

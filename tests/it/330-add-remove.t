@@ -28,6 +28,17 @@ add_remove() {
   ok 'without the removed one' pipe_drain src
   is "$(ch 'SELECT count() FROM postgres.public_a FINAL')" 4 'whose rows arrive'
   is "$(ch 'SELECT count() FROM postgres.public_b FINAL WHERE _is_deleted = 0')" 2000 'and whose old table stays'
+  # What it missed meanwhile comes with it.
+  sql src "INSERT INTO b VALUES (7000, 'missed')"
+  pipe_drain src
+  sed -i '/^exclude public.b/d' "$T/routes"
+  ok 'it is added again' walshadow add public.b 2>>"$T/add.err"
+  sql src "INSERT INTO b VALUES (7001, 'seen')"
+  ok 'and goes on' pipe_drain src
+  pg_to_ch_compare src public.b postgres.public_b 'it equals the source'
+  : >"$T/add.err"
+  ok 'a table that is loaded' walshadow add public.b 2>>"$T/add.err"
+  like "$(cat "$T/add.err" "$S/log/"*)" 'public.b was loaded before, and is not loaded again' 'is said not to be loaded again'
   ok 'the consumer is paused' walshadow pause 2>>"$T/add.err"
   like "$(walshadow status)" 'consumer.main +paused' 'which the status tells'
   sql src 'INSERT INTO a VALUES (5)' 'CREATE TABLE c (id int)' 'DROP TABLE c'
