@@ -92,11 +92,6 @@ pos_lsn() {
   [[ -r $STATE/pos/$1 ]] && read -r _tli lsn <"$STATE/pos/$1" && printf '%s' "$lsn"
 }
 
-pos_tli() {
-  local tli
-  [[ -r $STATE/pos/$1 ]] && read -r tli _ <"$STATE/pos/$1" && printf '%s' "$tli"
-}
-
 lsn_number() {
   [[ $1 =~ ^([0-9A-Fa-f]+)/([0-9A-Fa-f]+)$ ]] || return 1
   printf '%d' $((16#${BASH_REMATCH[1]} << 32 | 16#${BASH_REMATCH[2]}))

@@ -258,7 +258,7 @@ check(struct ws_archive *a, int n, const char **args, struct ws_err *err)
 static int
 prune(struct ws_err *err)
 {
-	const char *state = opt.state ? opt.state : getenv("WALSHADOW_STATE");
+	const char *state = ws_tool_state(opt.state);
 	struct ws_metrics *m = ws_tool_metrics();
 	struct ws_prune_result r;
 

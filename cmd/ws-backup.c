@@ -250,9 +250,7 @@ check_usage(int argc, uint64_t *rate, struct ws_err *err)
 {
 	if (argc)
 		return ws_err_usage(err, "no operands are taken");
-	if (!opt_state)
-		opt_state = getenv("WALSHADOW_STATE") ? ws_strdup(getenv("WALSHADOW_STATE")) : NULL;
-	if (!opt_state)
+	if (!(opt_state = ws_tool_state(opt_state)))
 		return ws_err_usage(err, "--state DIR is needed");
 	if (opt_checkpoint && strcmp(opt_checkpoint, "fast") && strcmp(opt_checkpoint, "spread"))
 		return ws_err_usage(err, "--checkpoint is fast or spread, not %s", opt_checkpoint);

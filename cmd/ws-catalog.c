@@ -45,11 +45,7 @@ out_flush(struct ws_buf *b, struct ws_err *err)
 static int
 need_state(struct ws_err *err)
 {
-	const char *env = getenv("WALSHADOW_STATE");
-
-	if (!state && env)
-		state = ws_strdup(env);
-	if (!state)
+	if (!(state = ws_tool_state(state)))
 		return ws_err_usage(err, "no state directory: use --state or WALSHADOW_STATE");
 	/* The shadow's socket is named by it, which libpq takes for a host when it is relative. */
 	char *whole = realpath(state, NULL);

@@ -98,7 +98,7 @@ name_ok(const char *s)
 static int
 check(struct job *j, struct ws_err *err)
 {
-	j->o.state = state ? state : getenv("WALSHADOW_STATE");
+	j->o.state = ws_tool_state(state);
 	j->o.consumer = consumer;
 	j->o.conninfo = conninfo;
 	j->o.jobs = jobs;

@@ -152,10 +152,7 @@ check_live(struct ws_decoding_opts *o, int argc, struct ws_err *err)
 static int
 check(struct ws_decoding_opts *o, int argc, const char **argv, struct ws_err *err)
 {
-	const char *env = getenv("WALSHADOW_STATE");
-
-	if (!state && env)
-		state = ws_strdup(env);
+	state = ws_tool_state(state);
 	if (!catalog && state)
 		catalog = ws_asprintf("%s/catalog", state);
 	if (!catalog && !prepared)

@@ -132,7 +132,7 @@ static int
 fill(struct ws_emit_opts *o, struct ws_err *err)
 {
 	ws_emit_defaults(o);
-	o->state = state ? state : getenv("WALSHADOW_STATE");
+	o->state = ws_tool_state(state);
 	o->consumer = consumer;
 	if (!o->state || !*o->state)
 		return ws_err_usage(err, "--state is missing");

@@ -93,7 +93,7 @@ check_usage(int argc, double *interval, struct ws_err *err)
 	if (argc == 1 && opt_state)
 		return ws_err_usage(err, "--state names the input already");
 	if (!opt_state && argc == 0)
-		opt_state = getenv("WALSHADOW_STATE") ? ws_strdup(getenv("WALSHADOW_STATE")) : NULL;
+		opt_state = ws_tool_state(NULL);
 	if (!opt_state && argc == 0)
 		return ws_err_usage(err, "an input is needed: --state DIR, a WAL directory, a segment, or -");
 	if (argc == 1 && !opt_out && !opt_no_output)

@@ -355,11 +355,8 @@ static int
 cmd_positions(struct ws_err *err)
 {
 	struct positions all = {0};
-	const char *env = getenv("WALSHADOW_STATE");
 
-	if (!opt.state && env)
-		opt.state = ws_strdup(env);
-	if (!opt.state)
+	if (!(opt.state = ws_tool_state(opt.state)))
 		return ws_err_usage(err, "no state directory: use --state or WALSHADOW_STATE");
 	int rc = ws_histpos_each(opt.state, print_position, &all, err);
 

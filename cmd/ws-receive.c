@@ -134,7 +134,7 @@ run(int argc, const char **argv, struct ws_err *err)
 	/* The environment's state directory is not meant where the output has a place of its own: its
 	 * positions are of its raw/. */
 	bool own = opt.dir || opt.output;
-	struct ws_receive_opts o = {.state = opt.state || own ? opt.state : getenv("WALSHADOW_STATE"),
+	struct ws_receive_opts o = {.state = own ? opt.state : ws_tool_state(opt.state),
 								.slot = opt.slot,
 								.restore_command = opt.restore && *opt.restore ? opt.restore : NULL,
 								.synchronous = opt.synchronous,

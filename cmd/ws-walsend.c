@@ -29,7 +29,7 @@ run(int argc, const char **argv, struct ws_err *err)
 {
 	/* Both directories named: nothing of the environment's state directory is served, nor its gate. */
 	bool own = opt.dir && opt.socketdir;
-	struct ws_walsend_opts o = {.state = opt.state || own ? opt.state : getenv("WALSHADOW_STATE"),
+	struct ws_walsend_opts o = {.state = own ? opt.state : ws_tool_state(opt.state),
 								.port = 5432,
 								.no_gate = opt.no_gate,
 								.keepalive = 10};

@@ -32,6 +32,9 @@ struct ws_metrics *ws_tool_metrics(void);
 /* True when stderr is a terminal and -q was not given: progress may be shown. */
 bool ws_tool_progress(void);
 
+/* The state directory: what --state says, else WALSHADOW_STATE (malloc'd), NULL when neither does. */
+char *ws_tool_state(char *option);
+
 /* What --format says: text, also when it was not given, or json.  -1: neither. */
 int ws_tool_format(const char *format, bool *json, struct ws_err *err);
 

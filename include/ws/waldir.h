@@ -56,6 +56,8 @@ int ws_walwriter_history(struct ws_walwriter *w, ws_tli tli, const void *p, size
 int ws_waldir_set_aside(const char *dir, uint32_t segsize, const struct ws_history *h, bool ends, uint64_t *bytes,
                         struct ws_err *err);
 
+#define WS_WAL_ABANDONED ".abandoned" /* behind the name of a segment that was set aside */
+
 /* Any name that a segment has in a WAL directory: SEGMENT[.partial][.abandoned], also compressed. */
 bool ws_waldir_segment(const char *name, uint32_t segsize, ws_tli *tli, ws_lsn *start);
 

@@ -74,6 +74,14 @@ ws_tool_progress(void)
 	return !quiet && isatty(STDERR_FILENO);
 }
 
+char *
+ws_tool_state(char *option)
+{
+	const char *env = option ? NULL : getenv("WALSHADOW_STATE");
+
+	return env ? ws_strdup(env) : option;
+}
+
 int
 ws_tool_format(const char *format, bool *json, struct ws_err *err)
 {

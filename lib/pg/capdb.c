@@ -13,6 +13,11 @@
 #include "ws/pos.h"
 #include "ws/tool.h"
 
+struct consumer {
+	char *name, *dbname;
+	ws_oid db;
+};
+
 int
 cap_pos(struct cap *c, const char *name, struct ws_pos *pos, struct ws_err *err)
 {
@@ -46,7 +51,7 @@ value_of(const char *text, const char *key)
 
 /* 1 read, 0 no configuration (yet), -1 error. */
 static int
-read_consumer(struct cap *c, const char *name, struct cap_consumer *out, struct ws_err *err)
+read_consumer(struct cap *c, const char *name, struct consumer *out, struct ws_err *err)
 {
 	char *path = ws_asprintf("%s/consumer/%s/config", c->o->state, name), *oid = NULL;
 	struct ws_buf b = {0};
@@ -71,10 +76,10 @@ read_consumer(struct cap *c, const char *name, struct cap_consumer *out, struct 
 	return rc;
 }
 
-int
-cap_each_consumer(struct cap *c,
-                  int (*f)(struct cap *c, const struct cap_consumer *k, void *arg, struct ws_err *err),
-                  void *arg, struct ws_err *err)
+/* Every consumer with a configuration; f returns 0 to go on. */
+static int
+each_consumer(struct cap *c, int (*f)(struct cap *c, const struct consumer *k, void *arg, struct ws_err *err),
+              void *arg, struct ws_err *err)
 {
 	char *path = ws_asprintf("%s/consumer", c->o->state);
 	DIR *d = opendir(path);
@@ -84,7 +89,7 @@ cap_each_consumer(struct cap *c,
 	if (!d && errno != ENOENT)
 		rc = ws_err_sys(err, "%s: cannot open", path);
 	while (d && rc == 0 && (e = readdir(d))) {
-		struct cap_consumer k = {0};
+		struct consumer k = {0};
 
 		if (e->d_name[0] == '.')
 			continue;
@@ -100,7 +105,7 @@ cap_each_consumer(struct cap *c,
 }
 
 static int
-check_consumer_lost(struct cap *c, const struct cap_consumer *k, void *arg, struct ws_err *err)
+check_consumer_lost(struct cap *c, const struct consumer *k, void *arg, struct ws_err *err)
 {
 	struct cap_db *db = arg;
 	struct ws_pos pos;
@@ -143,7 +148,7 @@ load_captured(struct cap *c, struct cap_db *db, struct ws_err *err)
 	if (rc < 0)
 		return -1;
 	if (rc == 0)
-		return cap_each_consumer(c, check_consumer_lost, db, err);
+		return each_consumer(c, check_consumer_lost, db, err);
 	if (!known)
 		return ws_err_op(err, "catalog_missing", "%s/catalog has no history of database %u, but it was captured "
 		                                         "up to " WS_LSN_FMT,
@@ -178,7 +183,7 @@ follow(struct cap *c, ws_oid oid, const char *name, struct ws_err *err)
 }
 
 static int
-follow_consumer(struct cap *c, const struct cap_consumer *k, void *arg, struct ws_err *err)
+follow_consumer(struct cap *c, const struct consumer *k, void *arg, struct ws_err *err)
 {
 	(void)arg;
 	return follow(c, k->db, k->dbname, err);
@@ -188,7 +193,7 @@ int
 cap_scan(struct cap *c, struct ws_err *err)
 {
 	char *path = ws_asprintf("%s/pos", c->o->state);
-	int rc = cap_each_consumer(c, follow_consumer, NULL, err);
+	int rc = each_consumer(c, follow_consumer, NULL, err);
 	DIR *d = rc == 0 ? opendir(path) : NULL;
 	struct dirent *e;
 
@@ -235,7 +240,7 @@ struct floor_arg {
 };
 
 static int
-lower_floor(struct cap *c, const struct cap_consumer *k, void *arg, struct ws_err *err)
+lower_floor(struct cap *c, const struct consumer *k, void *arg, struct ws_err *err)
 {
 	struct floor_arg *a = arg;
 	struct ws_pos pos = {0};
@@ -258,7 +263,7 @@ int
 cap_floor(struct cap *c, ws_oid db, ws_lsn *floor, struct ws_err *err)
 {
 	struct floor_arg a = {.db = db};
-	int rc = cap_each_consumer(c, lower_floor, &a, err);
+	int rc = each_consumer(c, lower_floor, &a, err);
 
 	*floor = a.floor;
 	return rc;

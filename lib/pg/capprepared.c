@@ -15,6 +15,7 @@
 #include "ws/log.h"
 #include "ws/lsn.h"
 #include "ws/mem.h"
+#include "ws/waldir.h"
 #include "ws/walscan.h"
 #include "ws/xactrec.h"
 
@@ -129,7 +130,7 @@ static void
 link_left(const char *raw, const char *dir, uint32_t segsize, struct ws_pos from, ws_lsn to, bool make)
 {
 	static const char *const kinds[][2] = {
-		{".abandoned", ""}, {".partial.abandoned", ".partial"}, {"", ""}, {".partial", ".partial"}};
+		{WS_WAL_ABANDONED, ""}, {".partial" WS_WAL_ABANDONED, ".partial"}, {"", ""}, {".partial", ".partial"}};
 	bool done = false;
 
 	for (ws_lsn at = ws_seg_start(from.lsn, segsize); at < to; at += segsize, done = false)

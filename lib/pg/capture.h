@@ -31,14 +31,6 @@ void cap_metrics(struct cap *c);
 /* ---- capdb.c: databases and their positions ---- */
 /* Brings dbs up to date with the state directory; new ones may lack `has`. */
 int cap_scan(struct cap *c, struct ws_err *err);
-struct cap_consumer {
-	char *name, *dbname;
-	ws_oid db;
-};
-/* Every consumer with a configuration; f returns 0 to go on. */
-int cap_each_consumer(struct cap *c,
-                      int (*f)(struct cap *c, const struct cap_consumer *k, void *arg, struct ws_err *err),
-                      void *arg, struct ws_err *err);
 /* Writes captured when it is beyond; sync as for ws_pos_write. */
 int cap_move(struct cap *c, struct cap_db *db, struct ws_pos to, bool sync, struct ws_err *err);
 int cap_pos(struct cap *c, const char *name, struct ws_pos *pos, struct ws_err *err);

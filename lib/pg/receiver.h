@@ -89,6 +89,8 @@ int receiver_switch_restored(struct receiver *r, struct ws_pos next, struct ws_e
 /* Nothing is kept: where to begin so that lsn comes, with that timeline's history kept. */
 int receiver_first(struct receiver *r, ws_lsn lsn, struct ws_pos *start, struct ws_err *err);
 
+#define RESTORE_PIECE 262144u /* of a restored file that is read at once */
+
 /* ---- recvarc.c ---- */
 /* The history of tli and, appended to *bytes, its file: the connected server's, else the archive's when
  * the server has none.  *source ("server", "archive") says whose it is.  Between two streams no server
@@ -122,8 +124,9 @@ int receiver_status(struct receiver *r, struct ws_err *err);
 
 /* 1: room, 0: none, -1.  Counts what the slowest consumer has not read. */
 int receiver_room(struct receiver *r, bool reconnecting, struct ws_err *err);
-/* Wait until there is room, and until the output has taken everything: 0, STOPPING or -1. */
+/* Wait until there is room, until the output has taken everything, and while it is full: 0, STOPPING or -1. */
 int receiver_wait_room(struct receiver *r, struct ws_err *err);
 int receiver_wait_idle(struct receiver *r, struct ws_err *err);
+int receiver_wait_taken(struct receiver *r, struct ws_err *err);
 
 #endif

@@ -18,7 +18,6 @@
 #include "ws/segcheck.h"
 #include "ws/tool.h"
 
-#define PIECE    262144u
 #define RESTORED_AS ".restored." /* and the process id: a command may outlive a receiver that was killed */
 
 int
@@ -84,12 +83,12 @@ look_through(struct receiver *r, const struct ws_history *h, const char *name, w
 {
 	const struct ws_segcheck_opts o = {r->src.system_id, r->src.segsize, seg, h};
 	struct ws_segcheck *c = ws_segcheck_new(&o);
-	uint8_t *buf = ws_malloc(PIECE);
+	uint8_t *buf = ws_malloc(RESTORE_PIECE);
 	uint64_t size = 0;
 	ssize_t n;
 	int rc = 0;
 
-	while (rc == 0 && (n = read(fd, buf, PIECE)) != 0) {
+	while (rc == 0 && (n = read(fd, buf, RESTORE_PIECE)) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)

@@ -251,8 +251,9 @@ recvhold_look(struct recvhold *h)
 	}
 	if (lag && now - h->moved_us >= SAY_US && (!h->said_us || now - h->said_us >= REPEAT_US)) {
 		ws_warn("nothing is published past what the standby has flushed: hold_back=%s flushed=" WS_LSN_FMT
-				" received=" WS_LSN_FMT "%s%s",
-				h->set->label, WS_LSN_ARG(h->pos.lsn), WS_LSN_ARG(h->received), *h->why ? ": " : "", h->why);
+				" received=" WS_LSN_FMT "%s%s%s",
+				h->set->label, WS_LSN_ARG(h->pos.lsn), WS_LSN_ARG(h->received), *h->why ? " because=\"" : "", h->why,
+				*h->why ? "\"" : "");
 		h->said_us = now;
 	} else if (!lag && h->received && h->said_us) {
 		ws_info("the standby has caught up: hold_back=%s flushed=" WS_LSN_FMT, h->set->label,

@@ -7,7 +7,6 @@
  * carries the newest timeline's name. */
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +19,6 @@
 #include "ws/lsn.h"
 #include "ws/tool.h"
 
-#define PIECE       262144u
 #define GAP_WAIT_US 60000000 /* an archive may be behind the server that removed the segment */
 
 struct round {
@@ -80,37 +78,18 @@ find_way(struct receiver *r, struct round *a, struct ws_err *err)
 
 /* ---- a segment into the output ---- */
 
-/* Waits while the output is full. */
-static int
-wait_taken(struct receiver *r, struct ws_err *err)
-{
-	while (recvout_full(r->out)) {
-		struct pollfd p[2] = {{.fd = recvout_fd(r->out), .events = POLLIN},
-							  {.fd = ws_tool_signal_fd(), .events = POLLIN}};
-
-		if (ws_tool_stopping())
-			return STOPPING;
-		poll(p, 2, 100);
-		ws_tool_take_hup();
-		if (recvout_check(r->out, err) != 0)
-			return -1;
-		receiver_metrics_update(r);
-	}
-	return recvout_check(r->out, err);
-}
-
 /* The file's bytes from r->pushed up to `to`: 0, ENDPOS, STOPPING or -1. */
 static int
 push_up_to(struct receiver *r, int fd, ws_lsn seg, ws_lsn to, struct ws_err *err)
 {
-	uint8_t *buf = ws_malloc(PIECE);
+	uint8_t *buf = ws_malloc(RESTORE_PIECE);
 	bool last = r->o->endpos && to >= r->o->endpos;
 	int rc = 0;
 
 	if (last)
 		to = r->o->endpos;
 	while (rc == 0 && r->pushed < to) {
-		size_t want = to - r->pushed < PIECE ? (size_t)(to - r->pushed) : PIECE;
+		size_t want = to - r->pushed < RESTORE_PIECE ? (size_t)(to - r->pushed) : RESTORE_PIECE;
 		ssize_t n = pread(fd, buf, want, (off_t)(r->pushed - seg));
 
 		if (n < 0 && errno == EINTR)
@@ -122,7 +101,7 @@ push_up_to(struct receiver *r, int fd, ws_lsn seg, ws_lsn to, struct ws_err *err
 		}
 		recvout_push_copy(r->out, r->pushed, buf, (size_t)n);
 		r->pushed += (ws_lsn)n;
-		rc = wait_taken(r, err);
+		rc = receiver_wait_taken(r, err);
 	}
 	free(buf);
 	return rc == 0 && last ? ENDPOS : rc;

@@ -163,11 +163,16 @@ receiver_wait_room(struct receiver *r, struct ws_err *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Waits until the output has taken everything. */
-int
-receiver_wait_idle(struct receiver *r, struct ws_err *err)
+static bool
+is_busy(struct recvout *o)
 {
-	while (!recvout_idle(r->out)) {
+	return !recvout_idle(o);
+}
+
+static int
+wait_while(struct receiver *r, bool (*so)(struct recvout *o), struct ws_err *err)
+{
+	while (so(r->out)) {
 		struct pollfd p[2] = {{.fd = recvout_fd(r->out), .events = POLLIN},
 							  {.fd = ws_tool_signal_fd(), .events = POLLIN}};
 
@@ -180,4 +185,16 @@ receiver_wait_idle(struct receiver *r, struct ws_err *err)
 		receiver_metrics_update(r);
 	}
 	return recvout_check(r->out, err);
+}
+
+int
+receiver_wait_idle(struct receiver *r, struct ws_err *err)
+{
+	return wait_while(r, is_busy, err);
+}
+
+int
+receiver_wait_taken(struct receiver *r, struct ws_err *err)
+{
+	return wait_while(r, recvout_full, err);
 }

@@ -10,7 +10,7 @@
 #include "ws/lsn.h"
 #include "ws/waldir.h"
 
-static const char suffix[] = ".abandoned";
+static const char suffix[] = WS_WAL_ABANDONED;
 
 bool
 ws_waldir_segment(const char *name, uint32_t segsize, ws_tli *tli, ws_lsn *start)

@@ -20,7 +20,6 @@ enum xlog_info {
 	TBLSPC_CREATE = 0x00,
 	RELMAP_UPDATE = 0x00,
 	STANDBY_LOCK = 0x00,
-	STANDBY_RUNNING_XACTS = 0x10,
 	HEAP_TRUNCATE = 0x30,
 	HEAP2_REWRITE = 0x00,
 	HEAP2_NEW_CID = 0x70,
@@ -332,7 +331,7 @@ standby_record(struct ws_filter *f, const struct ws_record *r)
 {
 	struct ws_cursor c = ws_cursor(r->main, r->main_len);
 
-	if ((r->rec->info & INFO_MASK) == STANDBY_RUNNING_XACTS)
+	if ((r->rec->info & INFO_MASK) == WS_RUNNING_XACTS)
 		filter_running(f, r);
 	if ((r->rec->info & INFO_MASK) != STANDBY_LOCK)
 		return WS_KEEP;

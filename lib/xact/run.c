@@ -231,6 +231,12 @@ check_fork(const struct ws_run *r, struct ws_pos p, const struct ws_history *h, 
 	                 r->tli, WS_LSN_ARG(at), WS_LSN_ARG(p.lsn), p.tli);
 }
 
+static bool
+is_past(const struct ws_run *r, const struct ws_history *h, struct ws_pos p)
+{
+	return h && p.lsn && p.tli != r->tli && p.lsn > ws_history_end(h, p.tli);
+}
+
 /* What an earlier run published must be on the way that is read now: a segment in which timelines meet
  * is read under the descendant's name from its start, and no switch is seen then.  An ack past it alone
  * went along with WAL that had nothing for us, and can be taken back. */
@@ -240,11 +246,11 @@ check_before(const struct ws_run *r, struct ws_err *err)
 	const struct ws_history *h = ws_walsrc_history(r->src);
 	const struct ws_pos sent = r->live->published, ack = r->live->ack;
 
-	if (h && sent.lsn && sent.tli != r->tli && sent.lsn > ws_history_end(h, sent.tli))
+	if (is_past(r, h, sent))
 		return ws_err_op(err, "published_past_fork",
 		                 "timeline %u ends at " WS_LSN_FMT ", but changes up to " WS_LSN_FMT " of it were sent",
 		                 sent.tli, WS_LSN_ARG(ws_history_end(h, sent.tli)), WS_LSN_ARG(sent.lsn));
-	if (h && ack.lsn && ack.tli != r->tli && ack.lsn > ws_history_end(h, ack.tli))
+	if (is_past(r, h, ack))
 		return ws_err_op(err, "past_fork",
 		                 "timeline %u ends at " WS_LSN_FMT ", but " WS_LSN_FMT
 		                 " of it is acknowledged, where nothing was sent: go back with ws-catalog rewind",

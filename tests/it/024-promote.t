@@ -400,14 +400,8 @@ gap() {
   pg_stop c
 }
 
-promote_major() {
-  local part
-  for part in ${WS_PROMOTE_PARTS:-serving behind boundary ahead others gap}; do
-    # shellcheck disable=SC2034 # tap.sh uses it
-    TAP_PREFIX="[$PG_MAJOR] $part: "
-    "$part"
-  done
-}
+# shellcheck disable=SC2086 # words
+promote_major() { for_parts ${WS_PROMOTE_PARTS:-serving behind boundary ahead others gap}; }
 
 for_majors promote_major
 done_testing

@@ -278,14 +278,8 @@ alone() {
   pg_stop c
 }
 
-restore_major() {
-  local part
-  for part in ${WS_RESTORE_PARTS:-removed promoted alone}; do
-    # shellcheck disable=SC2034 # tap.sh uses it
-    TAP_PREFIX="[$PG_MAJOR] $part: "
-    "$part"
-  done
-}
+# shellcheck disable=SC2086 # words
+restore_major() { for_parts ${WS_RESTORE_PARTS:-removed promoted alone}; }
 
 for_majors restore_major
 done_testing

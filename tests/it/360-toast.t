@@ -340,14 +340,11 @@ limits() {
 }
 
 all() {
-  local PART
-  for PART in $WS_TOAST_PARTS; do
-    # Large values cost much, and their layout is that of every major: on the newest alone.
-    [[ $PART != limits || $PG_MAJOR = "${WS_MAJORS##* }" ]] || continue
-    # shellcheck disable=SC2034 # tap.sh uses TAP_PREFIX
-    TAP_PREFIX="$PG_MAJOR $PART: "
-    "$PART"
-  done
+  local parts=$WS_TOAST_PARTS
+  # Large values cost much, and their layout is that of every major: on the newest alone.
+  [[ $PG_MAJOR = "${WS_MAJORS##* }" ]] || parts=${parts//limits/}
+  # shellcheck disable=SC2086 # words
+  for_parts $parts
 }
 
 for_majors all

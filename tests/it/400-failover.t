@@ -224,6 +224,7 @@ chain() {
   local seed=$SEED last=$((SEED + ${WS_SEEDS:-1} - 1))
   for (( ; seed <= last; seed++)); do
     RANDOM=$seed
+    # shellcheck disable=SC2034 # tap.sh uses it
     TAP_PREFIX="[$PG_MAJOR] chain $seed: "
     one_chain "${WS_FAILOVERS:-5}" || return
   done
@@ -300,14 +301,8 @@ init_from() {
   pipe_init a/app && pipe_stop && pipe_source "$(pg_hosts "$1")" && pipe_start
 }
 
-failover() {
-  local PART
-  for PART in ${WS_FAILOVER_PARTS:-candidate quiet ahead}; do
-    # shellcheck disable=SC2034 # tap.sh uses it
-    TAP_PREFIX="[$PG_MAJOR] $PART: "
-    "$PART"
-  done
-}
+# shellcheck disable=SC2086 # words
+failover() { for_parts ${WS_FAILOVER_PARTS:-candidate quiet ahead}; }
 
 for_majors failover
 done_testing

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "history.h"
 #include "tmpdir.h"
 #include "ws/file.h"
 #include "ws/filter.h"
@@ -27,15 +28,6 @@ put(const char *name, const char *text, size_t n)
 	memcpy(p, text, strlen(text) < n ? strlen(text) : n);
 	assert_int_equal(ws_file_replace(path(name), p, n, 0600, false, NULL), 0);
 	free(p);
-}
-
-static struct ws_history
-history(ws_tli tli, const char *text)
-{
-	struct ws_history h;
-
-	assert_int_equal(ws_history_parse(tli, text, strlen(text), &h, NULL), 0);
-	return h;
 }
 
 static bool

@@ -5,17 +5,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "ws/history.h"
+#include "history.h"
 #include "ws/text.h"
-
-static struct ws_history
-parse(ws_tli tli, const char *text)
-{
-	struct ws_history h;
-
-	assert_int_equal(ws_history_parse(tli, text, strlen(text), &h, NULL), 0);
-	return h;
-}
 
 static void
 proved(const struct ws_history *h, ws_tli tli, ws_lsn lsn)
@@ -45,7 +36,7 @@ test_forks(void **state)
 		ws_tli tli;
 		ws_lsn begin, end;
 	} want[] = {{1, 0, 0xC79E98}, {3, 0xC79E98, 0xCFE520}, {9, 0xCFE520, 0x2000000ABull}, {14, 0x2000000ABull, UINT64_MAX}};
-	struct ws_history h = parse(14, "# a comment\n"
+	struct ws_history h = history(14, "# a comment\n"
 	                                "1\t0/C79E98\tno recovery target specified\n\n"
 	                                "  # another\n"
 	                                "3\t0/CFE520\tbefore 2026-11-30 12:00:00+00\n\n\n"
@@ -122,7 +113,7 @@ test_many(void **state)
 static void
 test_not_ascending(void **state)
 {
-	struct ws_history h = parse(3, "1\t0/3000\tx\n\n2\t0/2000\tbefore 2026-11-30 12:00:00+00\n");
+	struct ws_history h = history(3, "1\t0/3000\tx\n\n2\t0/2000\tbefore 2026-11-30 12:00:00+00\n");
 	struct ws_history_range r;
 
 	(void)state;
@@ -146,14 +137,14 @@ test_not_ascending(void **state)
 	assert_string_equal(err.reason, "history_malformed");
 	assert_int_equal(ws_history_ascends(&h, 2, NULL), 0);
 	ws_history_fini(&h);
-	h = parse(6, "1\t0/3000\tx\n2\t0/2000\tx\n3\t0/2000\tx\n5\t0/4000\tx\n");
+	h = history(6, "1\t0/3000\tx\n2\t0/2000\tx\n3\t0/2000\tx\n5\t0/4000\tx\n");
 	assert_int_equal(ws_history_ascends(&h, 1, NULL), -1);
 	for (ws_tli t = 2; t <= 6; t++)
 		assert_int_equal(ws_history_ascends(&h, t, NULL), 0);
 	ws_history_fini(&h);
 
 	/* Of every byte the owner by the ranges is the owner by ws_history_tli_at. */
-	h = parse(8, "1\t0/A\tx\n2\t0/5\tx\n4\t0/7\tx\n5\t0/7\tx\n7\t0/C\n");
+	h = history(8, "1\t0/A\tx\n2\t0/5\tx\n4\t0/7\tx\n5\t0/7\tx\n7\t0/C\n");
 	for (ws_lsn p = 0; p < 16; p++) {
 		int owners = 0;
 
@@ -222,14 +213,14 @@ test_reasons(void **state)
 static void
 test_alone(void **state)
 {
-	struct ws_history h = parse(1, "");
+	struct ws_history h = history(1, "");
 
 	(void)state;
 	proved(&h, 1, 1);
 	proved(&h, 1, UINT64_MAX);
 	refused(&h, 2, 1, "timeline_not_descendant");
 	ws_history_fini(&h);
-	h = parse(7, "# nothing is known\n");
+	h = history(7, "# nothing is known\n");
 	proved(&h, 7, 1);
 	refused(&h, 1, 1, "timeline_not_descendant");
 	assert_int_equal(ws_history_tli_at(&h, 0), 7);
@@ -241,7 +232,7 @@ test_alone(void **state)
 static void
 test_show(void **state)
 {
-	struct ws_history h = parse(5, "1\t2/A\tat \"\x1b[2J\\x\xc3\xa9\xff\xc2\x9b\"\n3\t2/8\tbefore\n4\t3/0\n");
+	struct ws_history h = history(5, "1\t2/A\tat \"\x1b[2J\\x\xc3\xa9\xff\xc2\x9b\"\n3\t2/8\tbefore\n4\t3/0\n");
 	struct ws_buf b = {0};
 
 	(void)state;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "history.h"
 #include "ws/hold.h"
 
 static void
@@ -104,11 +105,9 @@ flushed(void **state)
 static void
 limits(void **state)
 {
-	static const char text[] = "1\t0/300\tx\n3\t0/500\ty\n", below[] = "1\t0/300\tx\n2\t0/200\ty\n";
-	struct ws_history h;
+	struct ws_history h = history(5, "1\t0/300\tx\n3\t0/500\ty\n");
 
 	(void)state;
-	assert_int_equal(ws_history_parse(5, text, strlen(text), &h, NULL), 0);
 	/* One timeline. */
 	assert_int_equal(ws_hold_limit((struct ws_pos){5, 0x900}, 5, NULL), 0x900);
 	/* Read on an older one: up to its end. */
@@ -124,7 +123,7 @@ limits(void **state)
 	assert_int_equal(ws_hold_limit((struct ws_pos){5, 0x100}, 2, &h), 0);
 	ws_history_fini(&h);
 	/* Switches that do not ascend: 1 ends where the way leaves it. */
-	assert_int_equal(ws_history_parse(3, below, strlen(below), &h, NULL), 0);
+	h = history(3, "1\t0/300\tx\n2\t0/200\ty\n");
 	assert_int_equal(ws_hold_limit((struct ws_pos){3, 0x900}, 1, &h), 0x200);
 	assert_int_equal(ws_hold_limit((struct ws_pos){1, 0x250}, 3, &h), 0x200);
 	ws_history_fini(&h);

@@ -175,6 +175,14 @@ done_testing() {
   exit $((TAP_FAILED > 0))
 }
 
+# for_parts PART...: calls each, a function of that name, which PART tells, and descriptions do.
+for_parts() {
+  for PART; do
+    TAP_PREFIX="[$PG_MAJOR] $PART: "
+    "$PART"
+  done
+}
+
 # for_majors FUNCTION: calls it with PG_MAJOR set to each of WS_MAJORS in turn.  What one call left
 # running is stopped before the next.
 for_majors() {
